@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationInfo, field_validator
 
 LARGEST_SEED: Final = 2**32 - 1
 """NumPy, scikit-learn and PyTorch together take no larger seed."""
@@ -27,7 +27,18 @@ def _ascending(value: Pair) -> Pair:
     return value
 
 
+def _text(value: object) -> object:
+    """YAML reads 5 and 5.0 and true as other things than the text of a CSV; codes are compared as text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value) if isinstance(value, int | float) else value
+
+
 Seed = Annotated[int, AfterValidator(_seed)]
+Code = Annotated[str, BeforeValidator(_text)]
+"""A value of a table as text: 5 and 5.0 are `5`, true is `true`."""
 Ascending = Annotated[Pair, AfterValidator(_ascending)]
 """Two numbers, either of which may be null for no bound; the lower one first."""
 

@@ -7,6 +7,7 @@
     │   └── SpecFaultsError      several such faults at once
     ├── DataQualityError       4  the data do not keep what the tables declare
     │   ├── SuiteError           a stage's table failed its expectations
+    │   ├── UnreadCellsError     cells that are not what the recipe of intake says
     │   └── TooFewError          sound data, and nothing to compare in them: one decision only, one group only
     │       └── TooLittleEvidenceError 3  groups to compare, each too small for a verdict
     ├── InfrastructureError    5  a file, a disk or a server is not there
@@ -72,6 +73,15 @@ class DataQualityError(EvenhandError):
 
 class SuiteError(DataQualityError):
     """A stage's table failed expectations that no quarantine can repair."""
+
+
+class UnreadCellsError(DataQualityError):
+    """More cells of a column than a few could not be read as the recipe of intake says."""
+
+    def __init__(self, message: str, examples: Sequence[str] = ()) -> None:
+        """Keep a few of the cells apart from the message: the terminal shows them, and no log, record or alert."""
+        super().__init__(message)
+        self.examples = tuple(examples)
 
 
 class SeveralLinesError(DataQualityError):

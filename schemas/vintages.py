@@ -33,9 +33,11 @@ def _year(value: int) -> int:
 Year = Annotated[int, AfterValidator(_year)]
 
 DatasetName = Literal[
-    "historic", "snapshot", "one-year", "three-year", "dynamic", "data-browser", "modified-lar", "twin"
+    "historic", "snapshot", "one-year", "three-year", "dynamic", "data-browser", "modified-lar", "submission", "twin"
 ]
 DATASETS: tuple[str, ...] = get_args(DatasetName)
+SUBMISSION: Final = "submission"
+"""The data set of lenders' own submissions: exact ages, credit scores and amounts, which public HMDA leaves out."""
 
 Place = Literal["nationwide", "state", "county", "msa", "lender"]
 """What kind of place a geography names."""
@@ -76,6 +78,11 @@ class Vintage(BaseModel):
     """Of the converted rows: of their file in version 1, of their files' names and digests in version 2."""
     version: int = Field(1, ge=1, le=2)
     """Of the layout: 1 is one file of rows in no order, 2 a folder of them by state, sorted by lender."""
+
+    @property
+    def restricted(self) -> bool:
+        """Whether it is a lender's own submission, of which no row is for publication."""
+        return self.dataset == SUBMISSION
 
     @property
     def folder(self) -> str:

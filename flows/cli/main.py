@@ -19,6 +19,7 @@ from flows.cli.backfill import backfill_app
 from flows.cli.backfill import trends_app as trend_app
 from flows.cli.data import app as data_app
 from flows.cli.draft.commands import app as draft_app
+from flows.cli.intake import app as intake_app
 from flows.cli.operations import alerts_app, schedules_app, serve_app
 from flows.cli.operations import app as overdue_app
 from flows.cli.operations import commands_app as operations_app
@@ -28,7 +29,7 @@ from flows.cli.runs import app as runs_app
 from flows.cli.runs import keys_app, log_app, print_stages, report_app, review_app, stages_app, trust_app
 from flows.cli.status import app as status_app
 from flows.cli.suites import app as suites_app
-from flows.cli.terminal import console, errors, print_audit, print_json, print_run, show_progress
+from flows.cli.terminal import console, errors, print_audit, print_json, print_run, show_progress, visible
 from flows.supervision.crash_files import report_crash
 from flows.supervision.file_modes import restrict
 from flows.supervision.shutdown import errors_of_stopping, stoppable
@@ -44,8 +45,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for part in (
-    *(draft_app, runs_app, measures_app, findings_app, verdicts_app, sql_app, stages_app, report_app, trust_app),
+    *(draft_app, intake_app, runs_app, measures_app, findings_app, verdicts_app, sql_app, stages_app, report_app),
     *(
+        trust_app,
         review_app,
         serve_app,
         plan_app,
@@ -238,6 +240,8 @@ def _code() -> int:
         return end.code if isinstance(end.code, int) else 0
     except EvenhandError as error:
         errors.print(f"evenhand: {error}", markup=False)
+        for cell in getattr(error, "examples", ()):  # of cells that could not be read: for this terminal alone
+            errors.print(f"  {visible(cell)!r}", markup=False)
         return error.exit_code
     except Exception as error:
         # a fault of ours: its traceback goes to a file, and it must not end with 1, which would read as a breach

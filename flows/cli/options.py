@@ -127,6 +127,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "Audit": {
         "audit": "Run one audit: what was found, and the report.",
         "init": "Draft an audit spec from a table.",
+        "intake": "Read a table by its spec; print counts.",
         "suites": "Write the expectations of every table as files.",
         "show": "Print the first page of a run.",
         "report": "Make the files of a run's report anew, or open it.",

@@ -14,10 +14,13 @@ from tasks.lake.store import Lake
 
 if TYPE_CHECKING:
     from flows.partitions.editions import Planned  # reaches the client for HTTP, and lists need none
+    from tasks.ingest.hmda.conversion import SchemaReport
     from tasks.ingest.vintages.store import TakenIn
 
 
 _GRAVEST_FIRST = ("error", "warning", "note")
+_LOSSES = ("unread_cells", "malformed_line", "refused_row", "failed_edit")
+_MOST_EDITS = 12
 _ABSENT = {
     "missing_column": ("warning", "of layout {} are not in the file"),
     "lacking_column": ("note", "of the canonical table cannot be given by this file of layout {}"),
@@ -76,13 +79,28 @@ def report_lines(intake: "TakenIn") -> list[dict[str, Any]]:
     return [{"severity": f.severity, "kind": f.kind, "what": f.text, "rows": f.rows or None} for f in findings]
 
 
+def unread_lines(report: "SchemaReport") -> list[str]:
+    """What a file lost: cells that were not read, rows that were refused, and edits that rows fail, most first."""
+    told = sorted(
+        (finding for finding in report.findings if finding.kind in _LOSSES),
+        key=lambda finding: (_LOSSES.index(finding.kind), -finding.rows),
+    )
+    lines = [finding.text for finding in told if finding.kind != "failed_edit"]
+    edits = [finding.text for finding in told if finding.kind == "failed_edit"]
+    if len(edits) > _MOST_EDITS:
+        rest = f"{len(edits) - _MOST_EDITS} more edits fail in some rows: see edits.json and failed_edits of the rows"
+        edits = [*edits[:_MOST_EDITS], rest]
+    return lines + edits
+
+
 def grouped_lines(intake: "TakenIn") -> list[dict[str, Any]]:
     """The same for people: columns that are not there are named in one line for each kind of it."""
     absent: dict[str, list[str]] = {kind: [] for kind in _ABSENT}
     for finding in intake.report.findings:
         if finding.kind in absent and finding.column:
             absent[finding.kind].append(finding.column)
-    lines = [line for line in report_lines(intake) if line["kind"] not in absent]
+    # codes that are not read are told by column, with the most frequent one
+    lines = [line for line in report_lines(intake) if line["kind"] not in (*absent, "unknown_code")]
     for kind, names in absent.items():
         if names:
             severity, template = _ABSENT[kind]

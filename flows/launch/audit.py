@@ -20,7 +20,7 @@ from flows.supervision.prefect_server import prefect_api
 from flows.supervision.presence import at_work, command_id, killed
 from schemas.artifact import Partition
 from schemas.audit.partition import ALL, Sampling
-from schemas.audit.spec import AuditSpec
+from schemas.audit.spec import AuditSpec, check_decided
 from schemas.errors import TooLittleEvidenceError
 from tasks.ingest.registry import check_columns, unnamed_columns
 from tasks.lake.log import trusted_signer
@@ -187,6 +187,7 @@ def _audited(spec: AuditSpec, lake: Lake, jobs: int, *, force: bool) -> Summary:
 
 
 def _checked(spec: AuditSpec, lake: Lake) -> Plan:
+    check_decided(spec)
     check_columns(spec)
     check_limits(spec)
     return planned_in(lake, spec)

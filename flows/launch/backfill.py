@@ -17,7 +17,7 @@ from flows.partitions.year_audit import audit_year
 from flows.partitions.year_plan import Choice, outlooks
 from flows.supervision.prefect_server import prefect_api, prepare_environment, require_server
 from flows.supervision.presence import at_work, command_id
-from schemas.audit.spec import AuditSpec
+from schemas.audit.spec import AuditSpec, check_decided
 from schemas.errors import EvenhandError, InfrastructureError, SpecError, nearest
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
@@ -57,6 +57,7 @@ def run_backfill(request: Backfill) -> dict[str, Any]:
     Raises:
         InfrastructureError: the lake cannot be written.
     """
+    check_decided(request.spec)
     lake = Lake(request.lake)
     with at_work(lake, command_id()):  # so that nothing that counts as finished is removed meanwhile
         if request.spec.by is not None:

@@ -26,6 +26,7 @@ from schemas.errors import SpecError, nearest
 from schemas.terms import Kind
 from tasks.ingest import registry
 from tasks.ingest.applications import database
+from tasks.ingest.intake.recipe import respelled
 from tasks.ingest.registry import part_digests
 from tasks.ingest.sources.raw import canonical
 from tasks.ingest.statement import Question, Statement, statement
@@ -173,8 +174,10 @@ def _counted(spec: AuditSpec, lake: Lake) -> dict[str, Counts]:
         missing = kept_columns[by].missing if by in kept_columns else ()
         columns = {**kept_columns, by: ColumnSpec(type=Kind.NOMINAL, missing=missing)}
         question = Question(spec.source, None, spec.decision, spec.outcome, spec.protected, columns)
-        with database(spill) as connection, registry.lay(spec.source, _columns(question), connection) as source_view:
-            _combine(connection, statement(question, source_view, connection), question, _by(spec))
+        named = _columns(question)
+        with database(spill) as connection, registry.lay(question, named, connection, (by,)) as source_view:
+            question = respelled(question, source_view.columns, (by,))
+            _combine(connection, statement(question, source_view, connection), question, by)
             totals_columns = list(question.columns)
             known_sums = "".join(f", sum(v{at})" for at in range(len(totals_columns)))
             totals = connection.sql(

@@ -7,8 +7,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, StrictBool, model_validator
 
-from schemas.audit.source import Code
-from schemas.bounds import Ascending, Strict
+from schemas.bounds import Ascending, Code, Strict
 from schemas.terms import Constraint, Kind, Role
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from schemas.audit.expectations import FORMS
 from schemas.audit.methods import Known, Methods, context
-from schemas.audit.spec import AuditSpec
+from schemas.audit.spec import UNCONFIRMED, AuditSpec
 from schemas.errors import Location, SpecError, SpecFaultsError, nearest, raise_together
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -318,7 +318,6 @@ _LONG_NUMBER: Final = re.compile(rf"[-+]?\d[\w.:+-]{{{MOST_DIGITS},}}$")
 
 _MARK: Final = re.compile(r"\s#\s*CHECK\b:?\s*(?P<why>.*)$")
 """A comment behind a key that says that somebody has still to confirm it."""
-UNCONFIRMED: Final = "CHECK"
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,56 @@
 """The part ``source`` of the spec: where the rows come from, how files are read and which rows are kept."""
 
+from datetime import date
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from schemas.audit.hmda import HmdaPolicy, VintageChoice
+from schemas.audit.intake import Intake, SecondFile
 from schemas.audit.partition import Part
-from schemas.bounds import Seed, Strict
+from schemas.bounds import Code, Seed, Strict
 from schemas.vintages import Year, folder_of, words_of
 
-
-def _text(value: object) -> object:
-    """YAML reads 5 and 5.0 and true as other things than the text of a CSV; codes are compared as text."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value) if isinstance(value, int | float) else value
-
-
+Encoding = Literal[
+    "utf-8",
+    "utf-16",
+    "utf-32",
+    "latin-1",
+    "iso-8859-2",
+    "iso-8859-9",
+    "iso-8859-15",
+    "cp1250",
+    "cp1251",
+    "cp1252",
+    "cp1253",
+    "cp1254",
+    "cp1255",
+    "cp1256",
+    "cp1257",
+    "cp932",
+    "euc-jp",
+    "gb18030",
+    "big5",
+    "euc-kr",
+    "koi8-r",
+]
+_LATE_KEYS: Final = ("member", "sheet", "foot", "second_file", "intake")
+"""Keys that came later than specs which are in use: a spec without them keeps its identity."""
+TABLE_KINDS: Final = ("csv", "parquet", "excel", "stata", "sas", "spss", "jsonl", "feather")
+"""Kinds of a table of one's own, which a file holds."""
+_BELONGING: Final = (
+    (("comment", "quote", "multiline", "maximum_bytes"), ("csv",), "delimited text"),
+    (("header", "skip", "foot"), ("csv", "excel"), "delimited text and excel"),
+    (("sheet",), ("excel",), "excel"),
+    (("year_column", "member", "second_file", "intake"), TABLE_KINDS, "a table of your own"),
+)
+"""Keys, the kinds of source that have them, and those kinds in words."""
 _NO_DELIMITER: Final = '"\r\n\0'
 
-Code = Annotated[str, BeforeValidator(_text)]
+
+def _plainly(end: float | date) -> str:
+    return end.isoformat() if isinstance(end, date) else f"{end:g}"
 
 
 class Keep(Strict):
@@ -31,8 +59,8 @@ class Keep(Strict):
     _EXPECTED: ClassVar[str] = "rows are kept by a list of codes, by {minimum: ..., maximum: ...}, or by `present`"
 
     values: tuple[Code, ...] = ()
-    minimum: float | None = Field(None, description="least number kept")
-    maximum: float | None = Field(None, description="largest number kept")
+    minimum: float | date | None = Field(None, description="least number or first day kept")
+    maximum: float | date | None = Field(None, description="largest number or last day kept")
     present: bool = Field(False, description="any value that is not missing")
 
     @model_validator(mode="before")
@@ -51,9 +79,19 @@ class Keep(Strict):
     def _says_one_thing(self) -> Self:
         if bool(self.values) + self.ranged + self.present != 1:
             raise ValueError(self._EXPECTED)
-        if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
-            raise ValueError(f"minimum {self.minimum:g} is above maximum {self.maximum:g}: no row would be kept")
+        low, high = self.minimum, self.maximum
+        if low is None or high is None:
+            return self
+        if isinstance(low, date) != isinstance(high, date):
+            raise ValueError("a range goes from number to number, or from day to day (2023-01-01)")
+        if low > high:  # type: ignore[operator]  # both are numbers, or both are days
+            raise ValueError(f"minimum {_plainly(low)} is above maximum {_plainly(high)}: no row would be kept")
         return self
+
+    @property
+    def of_dates(self) -> bool:
+        """Whether the range is one of days."""
+        return isinstance(self.minimum, date) or isinstance(self.maximum, date)
 
     @property
     def ranged(self) -> bool:
@@ -103,17 +141,24 @@ class Synthetic(Strict):
 class Source(Strict):
     """Where the applications come from."""
 
-    kind: Literal["boston1990", "csv", "parquet", "synthetic", "hmda"] = Field(description="how the source is read")
+    kind: Literal[
+        "boston1990", "csv", "parquet", "excel", "stata", "sas", "spss", "jsonl", "feather", "synthetic", "hmda"
+    ] = Field(description="how the source is read")
     path: str | tuple[str, ...] | None = Field(
         None,
         description="file beside the spec or in the working directory, or files of one layout; .gz is read as it is",
     )
+    member: str | None = Field(None, description="the table in a zip that holds several, by its path in the zip")
+    sheet: str | None = Field(None, description="of excel: the sheet; the first that is not hidden if left out")
     synthetic: Synthetic | None = Field(None, description="what to draw, of the kind `synthetic`")
     header: tuple[str, ...] = Field((), description="names of the columns, where the file does not begin with them")
     skip: int = Field(0, ge=0, le=1_000_000, description="lines to leave out at the start of each file")
+    foot: int = Field(
+        0, ge=0, le=1_000_000, description="records at the end that are no applications; refused as `footer`"
+    )
     comment: str | None = Field(None, min_length=1, description="lines that start with this text are no rows")
     delimiter: str = Field(",", description="one ASCII character; no quote and no line end")
-    encoding: Literal["utf-8", "latin-1"] = "utf-8"
+    encoding: Encoding = "utf-8"
     quote: Literal["none", "double"] = Field("double", description="whether double quotes enclose cells")
     multiline: bool = Field(False, description="whether a cell in quotes may go over several lines")
     maximum_bytes: int = Field(64 * 10**9, ge=1, description="bytes of text, unpacked, at which reading stops")
@@ -124,9 +169,18 @@ class Source(Strict):
     year: Annotated[Year, Field(ge=1990)] | None = Field(
         None, description="of HMDA: the year of activity that all rows must have"
     )
+    second_file: SecondFile | None = Field(
+        None,
+        validation_alias=AliasChoices("with", "second_file"),
+        description="a second file with further columns, joined by a key",
+    )
+    intake: Intake | None = Field(
+        None, description="how cells are read: spellings, numbers, dates, bands; as they stand in the file if left out"
+    )
     year_column: str | None = Field(
         None,
-        description="of csv and parquet: the column of each row's year; activity_year or as_of_year if it is there",
+        description="of a table of your own: the column of each row's year, or a date by `intake`; "
+        "activity_year or as_of_year if it is there",
     )
     policy: HmdaPolicy = Field(HmdaPolicy(), description="of HMDA: what is done where a file departs from its layout")
     vintage: VintageChoice | None = Field(
@@ -170,17 +224,16 @@ class Source(Strict):
             raise ValueError(
                 f"a source of kind {self.kind!r} reads no file; leave out path, or give a kind that reads it"
             )
-        if self.kind in ("csv", "parquet") and not self.paths:
+        if self.kind in TABLE_KINDS and not self.paths:
             raise ValueError(f"a source of kind {self.kind!r} needs a path")
         if (self.kind == "synthetic") != (self.synthetic is not None):
             raise ValueError(
                 "a source of kind 'synthetic' needs `synthetic: {generator: ...}`, and no other kind has it"
             )
-        for name in ("header", "skip", "comment", "quote", "multiline", "maximum_bytes"):
-            if self.kind != "csv" and getattr(self, name) != type(self).model_fields[name].default:
-                raise ValueError(f"`{name}` belongs to delimited text, not to {self.kind}")
-        if self.year_column is not None and self.kind not in ("csv", "parquet"):
-            raise ValueError(f"`year_column` belongs to csv and parquet, not to {self.kind}")
+        for names, kinds, words in _BELONGING:
+            for name in names:
+                if self.kind not in kinds and getattr(self, name) != type(self).model_fields[name].default:
+                    raise ValueError(f"`{name}` belongs to {words}, not to {self.kind}")
         self._check_hmda()
         twice = sorted({name for name in self.header if self.header.count(name) > 1})
         if twice:
@@ -215,7 +268,8 @@ class Source(Strict):
         A partition is its own rows, whatever file or vintage they are in.
         """
         names = self._names() if self.vintage_file is None else []
-        said = {**self.model_dump(mode="json", exclude={"vintage_file"}), "path": names}
+        late = {name for name in _LATE_KEYS if getattr(self, name) == type(self).model_fields[name].default}
+        said = {**self.model_dump(mode="json", exclude={"vintage_file", *late}), "path": names}
         if self.part is None and self.vintage_file is not None:
             said["vintage_file"] = "/".join(folder_of(self.vintage_file))
         return said

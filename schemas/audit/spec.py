@@ -5,6 +5,7 @@ against the data: the stage ingest.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
@@ -17,11 +18,14 @@ from schemas.audit.limits import Bootstrap, Disclosure, Expected, Threshold, Ver
 from schemas.audit.methods import Methods, known_in
 from schemas.audit.model import Leakage, Model
 from schemas.audit.partition import ALL, By, Growth, Sampling, Size
-from schemas.audit.source import Code, KeptRefusals, Source
-from schemas.bounds import Seed, Strict
+from schemas.audit.source import KeptRefusals, Source
+from schemas.bounds import Code, Seed, Strict
 from schemas.errors import SpecError, nearest, raise_together
 from schemas.terms import NO_FEATURE, Kind
 from schemas.vintages import Year
+
+UNCONFIRMED: Final = "CHECK"
+"""The value of a key that somebody has still to give or confirm."""
 
 
 class Decision(Strict):
@@ -30,12 +34,27 @@ class Decision(Strict):
     column: str
     favourable: tuple[Code, ...] = Field(min_length=1)
     unfavourable: tuple[Code, ...] = Field(min_length=1)
+    neither: tuple[Code, ...] = Field(
+        (), description="values that are no decision, such as withdrawn; their rows are refused as `not_a_decision`"
+    )
+
+    @model_validator(mode="after")
+    def _is_chosen(self) -> Self:
+        advice = "write it here, or draft anew with `evenhand init FILE --decision COLUMN --favourable VALUE`"
+        if self.column == UNCONFIRMED:
+            raise ValueError(f"which column is the decision? {advice}")
+        if UNCONFIRMED in (*self.favourable, *self.unfavourable):
+            raise ValueError(f"which values of {self.column} favour the applicant, and which do not? {advice}")
+        return self
 
     @model_validator(mode="after")
     def _disjoint(self) -> Self:
         overlap = sorted(set(self.favourable) & set(self.unfavourable))
         if overlap:
             raise ValueError(f"{overlap} cannot be favourable and unfavourable at once")
+        overlap = sorted(set(self.neither) & {*self.favourable, *self.unfavourable})
+        if overlap:
+            raise ValueError(f"{overlap} cannot be a decision and no decision at once; leave it out of one list")
         return self
 
 
@@ -55,6 +74,10 @@ class Protected(Strict):
     groups: dict[str, tuple[Code, ...]] = Field(
         {}, description="group -> values of the (single) column; each value is a group of its own if left out"
     )
+    bands: tuple[float, ...] = Field(
+        (),
+        description="ages or other numbers at which groups begin: [40, 62] makes `under 40`, `40 to 61`, `62 and over`",
+    )
     reference: str
     missing: str = Field("(missing)", description="the group of rows without a value")
     unlisted: str = Field("(other)", description="the group of values that `groups` does not list")
@@ -66,20 +89,35 @@ class Protected(Strict):
     def _groups_fit(self) -> Self:
         if self.groups and len(self.columns) > 1:
             raise ValueError("groups can be listed for a single column only; crossed columns are grouped by value")
-        if self.groups and self.reference not in self.groups:
-            raise ValueError(
-                f"reference {self.reference!r} is not a group; {nearest(self.reference, list(self.groups))}"
-            )
+        if self.bands and (self.groups or len(self.columns) > 1):
+            raise ValueError("bands cut the numbers of a single column; leave out `groups`, and name one column")
+        if list(self.bands) != sorted(set(self.bands)):
+            raise ValueError(f"bands {list(self.bands)} have to ascend, each once")
+        groups = [*self.groups, *self.band_names]
+        if groups and self.reference not in groups:
+            raise ValueError(f"reference {self.reference!r} is not a group; {nearest(self.reference, groups)}")
         for name in self.reported_only:
             if name == self.reference:
                 raise ValueError(f"{name!r} is the reference group, which the others are judged by; leave it out")
-            if self.groups and name not in self.groups:
-                raise ValueError(f"reported_only names {name!r}, which is no group; {nearest(name, list(self.groups))}")
+            if groups and name not in groups:
+                raise ValueError(f"reported_only names {name!r}, which is no group; {nearest(name, groups)}")
         listed = [value for values in self.groups.values() for value in values]
         twice = sorted({value for value in listed if listed.count(value) > 1})
         if twice:
             raise ValueError(f"{twice} are in more than one group")
         return self
+
+    @property
+    def band_names(self) -> tuple[str, ...]:
+        """Groups that `bands` makes, from the lowest: `under 40`, `40 to 61`, `62 and over`."""
+        if not self.bands:
+            return ()
+        whole_ends = all(end.is_integer() for end in self.bands)
+        between = [
+            f"{low:g} to {high - 1:g}" if whole_ends else f"{low:g} to below {high:g}"
+            for low, high in pairwise(self.bands)
+        ]
+        return (f"under {self.bands[0]:g}", *between, f"{self.bands[-1]:g} and over")
 
     def judges(self, group: str) -> bool:
         """Whether verdicts are about this group: people other than the reference group, and not only reported."""
@@ -289,6 +327,21 @@ class AuditSpec(Strict):
     def kept(self) -> dict[str, ColumnSpec]:
         """The columns that are read: the features and the controls of the denial ladder."""
         return {name: column for name, column in self.columns.items() if column.kept}
+
+
+def check_decided(spec: AuditSpec) -> None:
+    """Stops where the decision or its sides are a guess that nobody confirmed: swapped, they turn every result round.
+
+    Raises:
+        SpecError: a key of the decision is marked CHECK.
+    """
+    open_keys = [key for key in spec.unconfirmed if key == "decision" or key.startswith("decision.")]
+    if open_keys:
+        raise SpecError(
+            f"{', '.join(open_keys)}: a guess that is not confirmed, and the wrong way round it turns every result. "
+            "Read it: evenhand init --check SPEC; confirm it: evenhand init --confirm SPEC decision",
+            ("decision",),
+        )
 
 
 def without_places(source: Source | None, model: Model | None) -> dict[str, Any]:

@@ -10,6 +10,12 @@ from schemas.terms import Constraint, DecisionMaker, Kind, Refusal
 # Tables about the source of an audit: what was read, and whether the decision is read the right way round.
 
 
+INTAKE = (
+    *("encoding", "skip", "foot", "fold", "number", "currency", "percent", "scale", "sign", "unit"),
+    *("missing_word", "code", "date", "band", "repeat", "join"),
+)
+"""Rules of intake."""
+
 SOURCE_READ = Table(
     "source_read",
     "What the audit read, by the source itself: one row.",
@@ -19,6 +25,34 @@ SOURCE_READ = Table(
         Column("rows", "int64", "rows of the source, those that could not be read among them", minimum=0),
         Column("year", "int64", "year of the rows that are kept; null where no column tells it", nullable=True),
     ),
+    restricted=True,
+)
+
+INTAKE_RULES = Table(
+    "intake_rules",
+    "What the recipe of intake changed: one row for each column and rule that took effect; none without a recipe.",
+    (
+        Column("column", "string", "the column; empty where a rule is about whole rows"),
+        Column("rule", "string", "the rule", codes=INTAKE),
+        Column("cells", "int64", "cells that it read or changed; 0 of a rule about rows", minimum=0),
+        Column("rows", "int64", "rows of these cells, or that the rule left out or joined", minimum=0),
+    ),
+    key=("column", "rule"),
+    restricted=True,
+)
+
+INTAKE_CELLS = Table(
+    "intake_cells",
+    "The cells of every column that was read by a recipe of intake: values, missing and unread ones add up.",
+    (
+        Column("column", "string", "the column"),
+        Column("read", "string", "how its cells are read", codes=("number", "date", "bands", "text")),
+        Column("cells", "int64", "cells of the column, as many as there are rows", minimum=0),
+        Column("values", "int64", "cells with a value", minimum=0),
+        Column("missing", "int64", "cells that are empty, or hold a word or code for missing", minimum=0),
+        Column("unread", "int64", "cells that are there, and no number or date", minimum=0),
+    ),
+    key=("column",),
     restricted=True,
 )
 

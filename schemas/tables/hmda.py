@@ -22,6 +22,7 @@ AGES = ("<25", "25-34", "35-44", "45-54", "55-64", "65-74", ">74", "8888")
 RATIOS = ("<20%", "20%-<30%", "30%-<36%", *map(str, range(36, 50)), "50%-60%", ">60%", "NA", "Exempt")
 SCORES = ("1", "2", "3", "4", "5", "6", "7", "8", "9", "11", "12", "13", "14", "15", EXEMPT_CODE)
 OBSERVED = ("1", "2", "3")
+AUS_RESULTS = (*map(str, range(1, 25)), EXEMPT_CODE)
 DERIVED_RACES = (
     *("American Indian or Alaska Native", "Asian", "Black or African American"),
     *("Native Hawaiian or Other Pacific Islander", "White", "2 or more minority races", "Joint"),
@@ -83,16 +84,20 @@ def _people(prefix: str, extra: str) -> tuple[Column, ...]:
             for what in ("ethnicity", "race", "sex")
         ),
         _text(f"{prefix}_age", f"{person}'s age band; 8888 not applicable", AGES + (("9999",) if extra else ())),
+        _number(f"{prefix}_age_years", f"{person}'s age, of a lender's own submission alone", 0),
         _text(f"{prefix}_age_above_62", f"whether the {person} is 62 or older", ("Yes", "No", "NA")),
         _text(
             f"{prefix}_credit_score_type", f"model of the {person}'s credit score", SCORES + (("10",) if extra else ())
         ),
+        _number(f"{prefix}_credit_score", f"{person}'s credit score, of a lender's own submission alone", 0),
     )
 
 
 _WHO_AND_WHERE = (
     Column("source_row", "int64", "number of the row in the delivered file, from 1", minimum=1),
     Column("activity_year", "int32", "calendar year of the action", True, 1990, 2100),
+    _text("application_month", "year and month of the application, of a lender's own submission alone"),
+    _text("action_month", "year and month of the action, of a lender's own submission alone"),
     _text("lender_id", "LEI from 2018; agency and respondent before, joined by a hyphen; no crosswalk between them"),
     _text("agency_code", "regulator until 2017", ("1", "2", "3", "4", "5", "7", "9")),
     _text("state_code", "two letters", STATES),
@@ -126,10 +131,11 @@ _APPLICATION = (
     _text("conforming_loan_limit", "C conforming, NC not, U undetermined", ("C", "NC", "U", "NA")),
     _text("derived_loan_product_type", "loan type and lien in words", PRODUCTS),
     _text("derived_dwelling_category", "units and construction in words", DWELLINGS),
-    _number("loan_amount_usd", "dollars; from 2018 the middle of a band of 10,000", 0),
+    _number("loan_amount_usd", "dollars; as published from 2018 the middle of a band of 10,000", 0),
     _number("income_usd", "dollars a year, filed in thousands; negative values occur"),
-    _number("property_value_usd", "dollars, the middle of a band of 10,000", 0),
+    _number("property_value_usd", "dollars; as published the middle of a band of 10,000", 0),
     _text("debt_to_income_ratio", "percent: bands, and whole numbers from 36 to 49", RATIOS),
+    _number("debt_to_income_pct", "percent, of files that hold the exact ratio"),
     _number("ltv_ratio", "combined loan-to-value ratio in percent", 0),
 )
 
@@ -159,6 +165,10 @@ _TERMS = (
     _text("submission_of_application", "1 to the lender, 2 not, 3 not applicable", (*"123", EXEMPT_CODE)),
     _text("initially_payable_to_institution", "1 to the lender, 2 not, 3 not applicable", (*"123", EXEMPT_CODE)),
     *(_text(f"aus_{i}", f"automated underwriting system {i}", (*"1234567", EXEMPT_CODE)) for i in _FIVE),
+    *(
+        _text(f"aus_result_{i}", f"recommendation of system {i}, of a lender's own submission alone", AUS_RESULTS)
+        for i in _FIVE
+    ),
 )
 
 _TRACT = (
@@ -186,8 +196,16 @@ _MARKS = (
     _text("exempt", "numbers that the lender need not report, by column, joined by commas"),
     _text("blank", "numbers that the file has a column for and leaves blank, by column, joined by commas"),
     _text("unknown_codes", "JSON object: column -> value that no filing guide lists; the column itself is null"),
+    _text("failed_edits", "edits of the FFIEC that a row of a lender's own submission fails, joined by commas"),
     _text("unit_flag", f"signs of a wrong unit, joined by commas, never mended: {', '.join(UNIT_FLAGS)}"),
 )
+
+SUBMITTED = (
+    *("application_month", "action_month", "debt_to_income_pct", "failed_edits"),
+    *(f"{person}_{what}" for person in ("applicant", "co_applicant") for what in ("age_years", "credit_score")),
+    *(f"aus_result_{i}" for i in _FIVE),
+)
+"""Columns that came with the lenders' own submissions: vintages of earlier releases lack them."""
 
 HMDA_APPLICATIONS = Table(
     "hmda_applications",

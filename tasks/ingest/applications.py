@@ -20,7 +20,7 @@ from schemas.errors import DataQualityError, InfrastructureError, SpecError, Too
 from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS, REFUSALS
 from schemas.terms import Kind
 from tasks.ingest.sources import raw
-from tasks.ingest.sources.raw import Unread
+from tasks.ingest.sources.raw import Laid, Unread
 from tasks.ingest.statement import Line, Statement
 from tasks.lake import store
 from tasks.lake.storage import Setting, connected
@@ -228,20 +228,41 @@ def judge(
 # Whether what was read can be audited: both decisions, every group that the spec names, and someone to compare.
 
 
+MOST_UNLISTED = 0.01
+"""Share of the decisions of a source with a recipe that may be in no list of the spec."""
+
+
 def year(
-    column: str, source: Source, expected_year: int, statement: Statement, connection: "duckdb.DuckDBPyConnection"
+    column: str | None,
+    source: Source,
+    expected_year: int,
+    statement: Statement,
+    source_view: Laid,
+    connection: "duckdb.DuckDBPyConnection",
 ) -> int | None:
-    """The year by the rows that are kept and have one; None where none has.
+    """The year by the rows that are kept and have one; None where none has, or no column tells it.
 
     Raises:
         DataQualityError: a row is of another year than the one that is wanted.
     """
+    if column is None:
+        return None
+    rows_by_year = years(column, statement, source_view, connection)
+    return raw.year_of(source.words, column, rows_by_year, expected_year)
+
+
+def years(
+    column: str, statement: Statement, source_view: Laid, connection: "duckdb.DuckDBPyConnection"
+) -> dict[str, int]:
+    """Rows that are kept by their year, the most frequent one first; of a column of dates the year of the date."""
     text, missing = statement.cells.text(column), statement.cells.missing(column)
-    rows_by_year = connection.sql(
-        f"SELECT {text}, count(*) FROM {statement.rows} WHERE {statement.kept} AND NOT {missing} "
-        f"GROUP BY {text} ORDER BY count(*) DESC, min(place)"
-    ).fetchall()
-    return raw.year_of(source.words, column, dict(rows_by_year), expected_year)
+    text = f"left({text}, 4)" if column in source_view.dates else text
+    return dict(
+        connection.sql(
+            f"SELECT {text} AS year, count(*) FROM {statement.rows} WHERE {statement.kept} AND NOT {missing} "
+            "GROUP BY year ORDER BY count(*) DESC, min(place)"
+        ).fetchall()
+    )
 
 
 def check_decision(decision: Decision, statement: Statement, connection: "duckdb.DuckDBPyConnection") -> None:
@@ -252,7 +273,7 @@ def check_decision(decision: Decision, statement: Statement, connection: "duckdb
     """
     text, missing = statement.cells.text(decision.column), statement.cells.missing(decision.column)
     values = {value for (value,) in connection.sql(f"SELECT DISTINCT {text} FROM cells WHERE NOT {missing}").fetchall()}
-    neither = sorted(values - {*decision.favourable, *decision.unfavourable})
+    neither = sorted(values - {*decision.favourable, *decision.unfavourable, *decision.neither})
     for side in ("favourable", "unfavourable"):
         declared_values = getattr(decision, side)
         if neither and values.isdisjoint(declared_values):
@@ -260,6 +281,30 @@ def check_decision(decision: Decision, statement: Statement, connection: "duckdb
             raise SpecError(
                 f"no row of {decision.column!r} holds any of {list(declared_values)}; {hint}", ("decision", side)
             )
+
+
+def check_listed(decision: Decision, statement: Statement, connection: "duckdb.DuckDBPyConnection") -> None:
+    """Check that few rows hold a decision that is in no list of the spec: more of them are a new word.
+
+    Raises:
+        DataQualityError: they are above 1 % of the rows that are kept and have a decision; the values are named.
+    """
+    text, missing = statement.cells.text(decision.column), statement.cells.missing(decision.column)
+    rows = dict(
+        connection.sql(
+            f"SELECT {text} AS value, count(*) FROM {statement.rows} WHERE {statement.kept} AND NOT {missing} "
+            "GROUP BY value ORDER BY count(*) DESC, value"
+        ).fetchall()
+    )
+    listed = {*decision.favourable, *decision.unfavourable, *decision.neither}
+    unlisted = {value: n for value, n in rows.items() if value not in listed}
+    if (number := sum(unlisted.values())) > MOST_UNLISTED * sum(rows.values()):
+        named = ", ".join(f"{value!r} ({n:,} rows)" for value, n in list(unlisted.items())[:5])
+        further = f" and {len(unlisted) - 5} more" if len(unlisted) > 5 else ""
+        raise DataQualityError(
+            f"{number:,} rows of {decision.column!r} hold values that no list of `decision` has: {named}{further}; "
+            "add each to favourable, unfavourable or neither"
+        )
 
 
 def check_usable(judged: Judged, source: Source, decision: Decision, connection: "duckdb.DuckDBPyConnection") -> int:

@@ -2,7 +2,7 @@
 
 # ruff: noqa: S608 what goes into the SQL is quoted
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemas.audit.source import Source
+from schemas.audit.source import TABLE_KINDS, Source
 from schemas.audit.spec import AuditSpec
 from schemas.errors import DataQualityError, Location, SpecError, nearest
 from tasks.ingest.applications import database
+from tasks.ingest.sources import raw
 from tasks.ingest.sources.raw import COUNTED, Laid, counted, registered
+from tasks.ingest.statement import Question
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,7 +34,7 @@ def reader_of(source: Source) -> ModuleType:
             from tasks.ingest.sources import boston
 
             return boston
-        case "csv" | "parquet":
+        case "csv" | "parquet" | "excel" | "stata" | "sas" | "spss" | "jsonl" | "feather":
             from tasks.ingest.sources import files
 
             return files
@@ -48,12 +50,29 @@ def reader_of(source: Source) -> ModuleType:
 
 def digest(source: Source) -> str:
     """sha256 of the bytes of a source; of a partition that of its rows, as they were counted, and no file is read."""
-    return source.part.rows_sha256 if source.part is not None else str(reader_of(source).digest(source))
+    if source.part is not None:
+        return source.part.rows_sha256
+    return str(reader_of(source).digest(source))
 
 
 @contextmanager
-def lay(source: Source, columns: Sequence[str], connection: "duckdb.DuckDBPyConnection") -> Iterator[Laid]:
-    """The named columns as rows of SQL, as long as the source is open; of one partition where it names one."""
+def lay(
+    question: Question,
+    columns: Sequence[str],
+    connection: "duckdb.DuckDBPyConnection",
+    partition_columns: Collection[str] = (),
+) -> Iterator[Laid]:
+    """The named columns as rows of SQL, as long as the source is open; of one partition where it names one.
+
+    A second file is joined, and cells are read by the recipe of the source where it has one.
+
+    Args:
+        question: the parts of the spec about rows.
+        columns: of the source, as ``header`` has them.
+        connection: where the rows are laid.
+        partition_columns: columns that partitions are cut by.
+    """
+    source = question.source
     if source.kind == "hmda":
         from tasks.ingest.hmda.rows import lay as lay_hmda
 
@@ -61,9 +80,72 @@ def lay(source: Source, columns: Sequence[str], connection: "duckdb.DuckDBPyConn
             yield source_view
         return
     names = list(columns)
-    if source.part is not None and source.part.column not in names:
-        names.append(source.part.column)
-    yield registered(reader_of(source).read(source, names), connection, source.part)
+    if source.part is not None:
+        partition_columns = {*partition_columns, source.part.column}
+        names += [source.part.column] if source.part.column not in names else []
+    reader, second = reader_of(source), source.second_file
+    needed_columns = list(names)
+    if second is not None:
+        needed_columns = list(dict.fromkeys([*(name for name in names if name not in second.columns), second.key.this]))
+    if source.intake is not None and source.intake.repeats != "all":
+        needed_columns = list(
+            dict.fromkeys([*needed_columns, *reader.header(source)])
+        )  # rows are equal in every cell of the file
+    view = registered(reader.read(source, needed_columns), connection, source.part)
+    if second is not None:
+        from tasks.ingest.intake.join import joined
+        from tasks.ingest.sources import door
+
+        view = joined(
+            view,
+            registered(door.second(source), connection, name="second_rows"),
+            second.key,
+            second.columns,
+            connection,
+        )
+    if source.intake is not None:
+        from tasks.ingest.intake.step import read as read_cells
+
+        view = read_cells(view, names, question, connection, partition_columns)
+    yield view
+
+
+def header(source: Source) -> list[str]:
+    """Names of the columns of a source, those that a second file gives among them.
+
+    Raises:
+        SpecError: the first file lacks the key, or has a column that the second is to give.
+    """
+    names: list[str] = list(reader_of(source).header(source))
+    second = source.second_file
+    if second is None:
+        return names
+    _check_known(second.key.this, names, ("source", "with", "key", "this"))
+    if twice := sorted(set(second.columns) & set(names)):
+        message = (
+            f"both files have a column {twice[0]!r}; join it under no name that the first file has, or leave it out"
+        )
+        raise SpecError(message, ("source", "with", "columns"))
+    return [*names, *second.columns]
+
+
+def columns_read(question: Question, year_column: str | None) -> list[str]:
+    """The columns of the source that an audit reads."""
+    labels = [question.decision, *([question.outcome] if question.outcome else [])]
+    named = [question.row_id] if question.row_id else []
+    named += [label.column for label in labels]
+    named += [c for p in question.protected for c in p.columns]
+    derived = question.source.derive
+    named += [*question.source.keep, *question.columns, *(d.column for d in derived.values())]
+    named += [year_column] if year_column else []
+    return list(dict.fromkeys(name for name in named if name not in derived))
+
+
+def year_column_of(source: Source) -> str | None:
+    """The column with the year or date of each row; for HMDA one that every file has after conversion."""
+    if source.kind == "hmda":
+        return raw.COLUMNS[0]
+    return raw.column_of(source, header(source))
 
 
 def check_columns(spec: AuditSpec) -> None:
@@ -74,7 +156,7 @@ def check_columns(spec: AuditSpec) -> None:
             derived column takes the name of one that the source has.
         DataQualityError: HMDA knows the column, and this file does not give it.
     """
-    column_names: list[str] = reader_of(spec.source).header(spec.source)
+    column_names = header(spec.source)
     _check_derived(spec.source, column_names)
     column_names = [*column_names, *spec.source.derive]
     named: list[tuple[Location, str]] = [(("decision", "column"), spec.decision.column)]
@@ -98,14 +180,15 @@ def check_columns(spec: AuditSpec) -> None:
 
 def unnamed_columns(spec: AuditSpec) -> tuple[str, ...]:
     """Columns of a user's own table that the spec does not name; those of HMDA and of made tables are known."""
-    if spec.source.kind not in ("csv", "parquet"):
+    if spec.source.kind not in TABLE_KINDS:
         return ()
     named = {spec.row_id, spec.decision.column, spec.source.year_column, *spec.columns, *spec.source.keep}
     named |= {spec.by.column} if spec.by else set()
     named |= {spec.outcome.column} if spec.outcome else set()
     named |= {column for p in spec.protected for column in p.columns}
     named |= {derived.column for derived in spec.source.derive.values()}
-    return tuple(name for name in reader_of(spec.source).header(spec.source) if name not in named)
+    named |= {spec.source.second_file.key.this} if spec.source.second_file else set()
+    return tuple(name for name in header(spec.source) if name not in named)
 
 
 def _check_delivered(name: str) -> None:

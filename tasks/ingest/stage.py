@@ -4,21 +4,25 @@ Nothing is lost: every row of the source is an application or a refusal with its
 so that the exclusion waterfall can say who was left out.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
+
 from schemas.audit.column import ColumnSpec
-from schemas.audit.expectations import Expectations
+from schemas.audit.expectations import Expectations, OwnExpectation
 from schemas.audit.source import KeptRefusals, Source
 from schemas.audit.spec import AuditSpec, Decision, Protected, StageSettings
 from schemas.errors import InfrastructureError, SpecError
-from schemas.table import Column
-from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS, SOURCE_READ
+from schemas.table import Column, Table
+from schemas.tables.applications import APPLICATIONS, INTAKE_CELLS, INTAKE_RULES, MEMBERSHIPS, SOURCE_READ
 from schemas.tables.counterfactuals import COUNTERFACTUALS
 from schemas.terms import Kind
 from tasks.ingest import applications, registry
 from tasks.ingest.applications import database, judge, refused
-from tasks.ingest.sources import raw
-from tasks.ingest.sources.raw import Laid
+from tasks.ingest.intake.recipe import respelled
+from tasks.ingest.intake.step import check_unread
+from tasks.ingest.sources.raw import CellCount, Laid, RuleCount
 from tasks.ingest.statement import Question, statement
 from tasks.lake.store import IN_MEMORY, Drafts
 from tasks.pipeline.stage import Produced, stage
@@ -43,7 +47,7 @@ class IngestSettings(StageSettings):
     seed: int
 
 
-@stage(writes=(APPLICATIONS, MEMBERSHIPS, SOURCE_READ), streams=True)
+@stage(writes=(APPLICATIONS, MEMBERSHIPS, SOURCE_READ, INTAKE_RULES, INTAKE_CELLS), streams=True)
 def ingest(*, settings: IngestSettings, drafts: Drafts = IN_MEMORY) -> Produced:
     """Applications as the audit spec types them.
 
@@ -60,21 +64,18 @@ def ingest(*, settings: IngestSettings, drafts: Drafts = IN_MEMORY) -> Produced:
                 f"{name!r} is a name of our own; rename the column in the source, or exclude it (role: excluded)",
                 ("columns", name),
             )
-    year_column = _year_column(settings.source)
-    year = year_column
-    named = [settings.row_id] if settings.row_id else []
-    named += [settings.decision.column, *([settings.outcome.column] if settings.outcome else [])]
-    named += [c for p in settings.protected for c in p.columns]
-    named += [*settings.source.keep, *columns, *(d.column for d in settings.source.derive.values())]
-    named += [year] if year else []
-    columns_to_read = list(dict.fromkeys(name for name in named if name not in settings.source.derive))
+    source = settings.source
+    question = Question(source, settings.row_id, settings.decision, settings.outcome, settings.protected, columns)
+    year_column = registry.year_column_of(source)
     with (
         database(drafts.aside("spill")) as connection,
-        registry.lay(settings.source, columns_to_read, connection) as source_view,
+        registry.lay(question, registry.columns_read(question, year_column), connection) as source_view,
     ):
-        if registry.digest(settings.source) != settings.source_sha256:
+        if registry.digest(source) != settings.source_sha256:
             raise InfrastructureError("the source changed while it was read; run the audit again once it is at rest")
-        return _judged(settings, columns, year_column, Reading(source_view, connection, drafts))
+        check_unread(source_view)
+        question = respelled(question, source_view.columns)
+        return _judged(settings, question, year_column, Reading(source_view, connection, drafts))
 
 
 class Reading(NamedTuple):
@@ -85,41 +86,51 @@ class Reading(NamedTuple):
     drafts: Drafts
 
 
-def _judged(
-    settings: IngestSettings, columns: dict[str, ColumnSpec], year_column: str | None, reading: Reading
-) -> Produced:
+def _judged(settings: IngestSettings, question: Question, year_column: str | None, reading: Reading) -> Produced:
     """Every row of an open source as an application or a refusal."""
     source_view, connection, drafts = reading
-    source, decision, protected = settings.source, settings.decision, settings.protected
-    question = Question(source, settings.row_id, decision, settings.outcome, protected, columns)
+    source, decision, protected, columns = question.source, question.decision, question.protected, question.columns
     rows_statement = statement(question, source_view, connection)
-    year = applications.year(year_column, source, settings.year, rows_statement, connection) if year_column else None
+    year = applications.year(year_column, source, settings.year, rows_statement, source_view, connection)
     applications.check_decision(decision, rows_statement, connection)
+    if source.intake is not None:
+        applications.check_listed(decision, rows_statement, connection)
     judged_rows = judge(rows_statement, columns, [p.name for p in protected], connection, drafts)
     usable = applications.check_usable(judged_rows, source, decision, connection)
     applications.check_groups(protected, usable, connection)
     refusals = refused(judged_rows, source_view.unread, settings.refusals.keep, settings.seed, connection, drafts)
     rows = judged_rows.rows + len(source_view.unread)
-    source_read = SOURCE_READ.build(source=[source.words], sha256=[settings.source_sha256], rows=[rows], year=[year])
+    source_read = SOURCE_READ.build(
+        source=[settings.source.words], sha256=[settings.source_sha256], rows=[rows], year=[year]
+    )
     return Produced(
         {
             APPLICATIONS.name: judged_rows.applications,
             MEMBERSHIPS.name: refusals.memberships,
             SOURCE_READ.name: source_read,
+            INTAKE_RULES.name: table_of(INTAKE_RULES, source_view.rules),
+            INTAKE_CELLS.name: table_of(INTAKE_CELLS, source_view.cells),
         },
         refusals.refusals,
         rows_in=rows,
         declared={APPLICATIONS.name: APPLICATIONS.extended(_column(n, c) for n, c in columns.items())},
         keeping=refusals.keeping,
         expectations={APPLICATIONS.name: settings.expectations} if settings.expectations else {},
+        laws=_laws(source_view, judged_rows.rows),
     )
 
 
-def _year_column(source: Source) -> str | None:
-    """The column with the year of each row; for HMDA one that every file has after conversion."""
-    if source.kind == "hmda":
-        return raw.COLUMNS[0]
-    return raw.column_of(source, registry.reader_of(source).header(source))
+def table_of(declared: Table, counts: Sequence[CellCount] | Sequence[RuleCount]) -> pa.Table:
+    """Counts of intake in the shape of their table."""
+    return declared.build(**{c.name: [getattr(count, c.name) for count in counts] for c in declared.columns})
+
+
+def _laws(source_view: Laid, rows: int) -> dict[str, Sequence[OwnExpectation]]:
+    """Of each column that a recipe read: values, missing and unread cells are as many as the rows."""
+    if not source_view.cells:
+        return {}
+    arguments = {"column_list": ["values", "missing", "unread"], "sum_total": rows}
+    return {INTAKE_CELLS.name: [OwnExpectation(type="expect_multicolumn_sum_to_equal", kwargs=arguments)]}
 
 
 def _column(name: str, column: ColumnSpec) -> Column:

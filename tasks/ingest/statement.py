@@ -2,8 +2,9 @@
 
 # ruff: noqa: S608 names are ours, values are bound
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ class BoundValues:
         """None yet."""
         self._connection, self._bound = connection, 0
 
-    def value(self, value: str | float) -> str:
+    def value(self, value: str | float | date) -> str:
         """SQL of one value."""
         return self._variable(value)
 
@@ -211,8 +212,23 @@ class Number:
     """What the statement has to join for it."""
 
 
-def numbers(cells: Cells, requests: Sequence[Wanted], connection: "duckdb.DuckDBPyConnection") -> list[Number]:
-    """How each of the columns is read, by what its texts are like in the view ``cells``."""
+def numbers(
+    cells: Cells,
+    requests: Sequence[Wanted],
+    connection: "duckdb.DuckDBPyConnection",
+    plain_columns: Collection[str] = frozenset(),
+) -> list[Number]:
+    """How each of the columns is read, by what its texts are like in the view ``cells``.
+
+    Columns that are known to hold plain numbers alone are not looked at before.
+    """
+    unknown = iter(
+        _looked_at(cells, [request for request in requests if request.name not in plain_columns], connection)
+    )
+    return [_number(cells, r, None) if r.name in plain_columns else next(unknown) for r in requests]
+
+
+def _looked_at(cells: Cells, requests: Sequence[Wanted], connection: "duckdb.DuckDBPyConnection") -> list[Number]:
     if not requests:
         return []
     (statistics,) = connection.sql(
@@ -322,19 +338,25 @@ class RowIds(NamedTuple):
     rules: list[Rule]
 
 
-def row_ids(column: str | None, cells: Cells, connection: "duckdb.DuckDBPyConnection") -> RowIds:
-    """Unique identifiers. Rows that share one are all refused, since none of them can be called the right one."""
+def row_ids(column: str | None, source_view: Laid, cells: Cells, connection: "duckdb.DuckDBPyConnection") -> RowIds:
+    """Unique identifiers. Rows that share one are all refused, since none of them can be called the right one.
+
+    Rows that are refused as repeats of another one share no identifier with it.
+    """
     if column is None:
         return RowIds("CAST(place AS VARCHAR)", [])
     text, missing = cells.text(column), cells.missing(column)
+    again = [f"q{i}" for i, (reason, _) in enumerate(source_view.quarantined) if reason is Refusal.DUPLICATE]
+    repeat = " OR ".join(again) or "false"
     connection.execute(
-        f"CREATE TEMP TABLE shared_ids AS SELECT {text} AS text FROM cells WHERE NOT {missing} "
+        f"CREATE TEMP TABLE shared_ids AS SELECT {text} AS text FROM cells WHERE NOT {missing} AND NOT ({repeat}) "
         f"GROUP BY {text} HAVING count(*) > 1"
     )
     ((shared,),) = connection.sql("SELECT count(*) FROM shared_ids").fetchall()
     twice = f"NOT {missing} AND {text} IN (SELECT text FROM shared_ids)" if shared else "false"
     rules = [Rule(missing, Refusal.MISSING_ROW_ID, column), Rule(twice, Refusal.DUPLICATE_ROW_ID, column)]
-    sql = f"CASE WHEN {missing} OR ({twice}) THEN {text} || '#' || CAST(place AS VARCHAR) ELSE {text} END"
+    alone = f"{missing} OR ({twice}) OR {repeat}" if again else f"{missing} OR ({twice})"
+    sql = f"CASE WHEN {alone} THEN {text} || '#' || CAST(place AS VARCHAR) ELSE {text} END"
     return RowIds(sql, rules)
 
 
@@ -346,6 +368,12 @@ def not_kept(keep: Mapping[str, Keep], ranges: Mapping[str, Number], cells: Cell
 
 
 def _kept(name: str, rule: Keep, ranges: Mapping[str, Number], cells: Cells, bound: BoundValues) -> str:
+    if rule.of_dates:
+        day = f"TRY_CAST({cells.text(name)} AS DATE)"
+        within = [f"{day} IS NOT NULL"]
+        within += [f"{day} >= {bound.value(rule.minimum)}"] if rule.minimum is not None else []
+        within += [f"{day} <= {bound.value(rule.maximum)}"] if rule.maximum is not None else []
+        return f"coalesce({' AND '.join(within)}, false)"
     if rule.ranged:
         low, high = (None if end is None else bound.value(end) for end in (rule.minimum, rule.maximum))
         number = ranges[name].value
@@ -368,11 +396,13 @@ def decided(decision: Decision, cells: Cells, bound: BoundValues) -> str:
     return f"CASE WHEN {no} THEN false WHEN {yes} THEN true END"
 
 
-def undecided(decision: Decision, sql: str, cells: Cells) -> list[Rule]:
-    """Rows without a decision, and with one that the audit is not about."""
+def undecided(decision: Decision, sql: str, cells: Cells, bound: BoundValues) -> list[Rule]:
+    """Rows without a decision, with a value that is none, and with one that the audit is not about."""
     unknown, missing = f"({sql}) IS NULL", cells.missing(decision.column)
+    neither = bound.among(cells.text(decision.column), decision.neither)
     return [
         Rule(f"{unknown} AND {missing}", Refusal.MISSING_DECISION, decision.column),
+        *([Rule(neither, Refusal.NOT_A_DECISION, decision.column)] if decision.neither else []),
         Rule(f"{unknown} AND NOT {missing}", Refusal.DECISION_NOT_AUDITED, decision.column),
     ]
 
@@ -403,20 +433,32 @@ def first_broken(rules: Sequence[Rule]) -> tuple[str, list[Line]]:
 # SQL of the group of every row, for each protected attribute.
 
 
-def groups(protected: Sequence[Protected], cells: Cells, bound: BoundValues) -> list[str]:
-    """The group of each attribute; a crossed one joins those of its columns, by the attributes over them alone."""
+def groups(protected: Sequence[Protected], ages: Mapping[str, Number], cells: Cells, bound: BoundValues) -> list[str]:
+    """The group of each attribute; a crossed one joins those of its columns, by the attributes over them alone.
+
+    Args:
+        protected: the attributes.
+        ages: the columns that are cut into bands, as numbers.
+        cells: the view.
+        bound: where values are bound.
+    """
     single = {p.columns[0]: p for p in reversed(protected) if len(p.columns) == 1}
     out = []
     for p in protected:
         crossed = len(p.columns) > 1
-        labels = [_group(column, single.get(column, p) if crossed else p, cells, bound) for column in p.columns]
+        labels = [_group(column, single.get(column, p) if crossed else p, ages, cells, bound) for column in p.columns]
         out.append(" || ' and ' || ".join(labels))
     return out
 
 
-def _group(column: str, p: Protected, cells: Cells, bound: BoundValues) -> str:
-    """Of one column; of a crossed attribute that lists no groups, its value."""
+def _group(column: str, p: Protected, ages: Mapping[str, Number], cells: Cells, bound: BoundValues) -> str:
+    """Of one column; of a crossed attribute that lists no groups, its value. What is no number is in no band."""
     text, missing = cells.text(column), f"WHEN {cells.absent(column)} THEN {bound.value(p.missing)}"
+    if p.bands:
+        number, names = f"({ages[column].value})", [bound.value(name) for name in p.band_names]
+        below = [f"WHEN {number} < {bound.value(end)} THEN {name}" for end, name in zip(p.bands, names, strict=False)]
+        unlisted = f"WHEN {number} IS NULL OR NOT isfinite({number}) THEN {bound.value(p.unlisted)}"
+        return f"CASE {missing} {unlisted} {' '.join(below)} ELSE {names[-1]} END"
     if not p.groups:
         return f"CASE {missing} ELSE {text} END"
     listed = " ".join(f"WHEN {bound.among(text, values)} THEN {bound.value(name)}" for name, values in p.groups.items())
@@ -457,6 +499,10 @@ class Statement:
     """The rows and what is joined to them, for another question."""
     kept: str
     """Whether ``source.keep`` keeps a row, whatever else is said of it."""
+    groups: Sequence[str]
+    """The group of each attribute."""
+    values: Mapping[str, str]
+    """The typed value of each column."""
 
 
 def statement(question: Question, source_view: Laid, connection: "duckdb.DuckDBPyConnection") -> Statement:
@@ -464,25 +510,22 @@ def statement(question: Question, source_view: Laid, connection: "duckdb.DuckDBP
     bound = BoundValues(connection)
     lay_texts(source_view, connection, bound)
     cells = lay_cells(source_view.columns, question.source, question.columns, connection, bound)
-    numbers_cells = cells
     continuous = [name for name, column in question.columns.items() if column.type is Kind.CONTINUOUS]
-    ranged = [name for name, rule in question.source.keep.items() if rule.ranged]
-    requests = [*(Wanted(n, numbers_cells.absent(n)) for n in continuous), *(Wanted(n, "false") for n in ranged)]
-    parsed = numbers(numbers_cells, requests, connection)
-    numbers_joins = [number.join for number in parsed if number.join]
-    numbers_typed, range_numbers = parsed[: len(continuous)], parsed[len(continuous) :]
-    typed, ranges, joins = (
-        dict(zip(continuous, numbers_typed, strict=True)),
-        dict(zip(ranged, range_numbers, strict=True)),
-        numbers_joins,
-    )
-    ids = row_ids(question.row_id, cells, connection)
+    ranged = [name for name, rule in question.source.keep.items() if rule.ranged and not rule.of_dates]
+    banded = list(dict.fromkeys(p.columns[0] for p in question.protected if p.bands))
+    requests = [*(Wanted(n, cells.absent(n)) for n in (*continuous, *banded)), *(Wanted(n, "false") for n in ranged)]
+    parsed = numbers(cells, requests, connection, source_view.numbers)
+    typed = dict(zip(continuous, parsed, strict=False))
+    ages = dict(zip(banded, parsed[len(continuous) :], strict=False))
+    ranges = dict(zip(ranged, parsed[len(continuous) + len(banded) :], strict=True))
+    joins = [number.join for number in parsed if number.join]
+    ids = row_ids(question.row_id, source_view, cells, connection)
     filtered = not_kept(question.source.keep, ranges, cells, bound)
     favourable = decided(question.decision, cells, bound)
     outcome = decided(question.outcome, cells, bound) if question.outcome else favourable
     rules = [*of_policy(source_view), *ids.rules, *filtered, *unlisted(cells)]
-    rules += undecided(question.decision, favourable, cells)
-    rules += undecided(question.outcome, outcome, cells) if question.outcome else []
+    rules += undecided(question.decision, favourable, cells, bound)
+    rules += undecided(question.outcome, outcome, cells, bound) if question.outcome else []
     rules += untyped(question.columns, typed, cells, bound)
     refused, lines = first_broken(rules)
     chosen = ["place", f"{ids.sql} AS row_id", f"{refused} AS refused", f"{favourable} AS favourable"]
@@ -490,11 +533,13 @@ def statement(question: Question, source_view: Laid, connection: "duckdb.DuckDBP
     cases = " ".join(f"WHEN {cells.exempt(name)} THEN {bound.value(name)}" for name in features)
     first_exempt = f"CASE {cases} ELSE NULL END" if cases else "NULL::VARCHAR"
     chosen += [f"{outcome} AS outcome", f"{first_exempt} AS exempt"]
-    chosen += [f"{sql} AS g{i}" for i, sql in enumerate(groups(question.protected, cells, bound))]
-    chosen += [f"{_value(n, c, typed, cells)} AS v{i}" for i, (n, c) in enumerate(question.columns.items())]
+    group_of = groups(question.protected, ages, cells, bound)
+    values = {name: _value(name, column, typed, cells) for name, column in question.columns.items()}
+    chosen += [f"{sql} AS g{i}" for i, sql in enumerate(group_of)]
+    chosen += [f"{sql} AS v{i}" for i, sql in enumerate(values.values())]
     rows = f"cells {' '.join(joins)}"
     keep_condition = " AND ".join(f"NOT ({rule.broken})" for rule in filtered) or "true"
-    return Statement(f"SELECT {', '.join(chosen)} FROM {rows}", lines, cells, rows, keep_condition)
+    return Statement(f"SELECT {', '.join(chosen)} FROM {rows}", lines, cells, rows, keep_condition, group_of, values)
 
 
 def _value(name: str, column: ColumnSpec, typed: Mapping[str, Number], cells: Cells) -> str:

@@ -306,6 +306,8 @@ class Produced:
     """Declarations that the audit spec completed, by table name."""
     expectations: Mapping[str, Sequence[OwnExpectation]] = field(default_factory=dict)
     """Expectations of the user's about tables, by table name."""
+    laws: Mapping[str, Sequence[OwnExpectation]] = field(default_factory=dict)
+    """Expectations of the stage about what its tables count, by table name."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     keeping: Keeping = field(default_factory=Keeping)
     """How the refused rows are counted, and which of them are written."""
@@ -458,6 +460,9 @@ def hold(
             raise SuiteError(_describe(stage.name, name, bad))
     results += [(table.name, o, False) for table in _OF_REFUSALS for o in outcomes.get(table.name, ())]
     results += [(stage.writes[0].name, o, False) for o in outcomes.get(_balance_of(stage), ())]
+    for name, law in produced.laws.items():
+        law_outcomes, kept_results[f"{name}, law"] = _lawful(stage, name, contents[name], law)
+        results += [(name, o, False) for o in law_outcomes]
     for name, own in produced.expectations.items():
         own_outcomes, kept_results[f"{name}, own expectations"] = _own(stage, name, contents[name], own)
         results += [(name, o, False) for o in own_outcomes]
@@ -482,6 +487,22 @@ def _own(
     outcomes, kept_result = judge(name, content.dataset() if isinstance(content, Written) else content, expectations)
     if any(not o.success and o.severity == "critical" for o in outcomes):
         raise SuiteError(_describe_own(stage.name, name, outcomes))
+    return outcomes, kept_result
+
+
+def _lawful(
+    stage: Stage, name: str, content: pa.Table | Written, law: Sequence[OwnExpectation]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Outcomes of the stage's own expectations about what a table counts, and the result that is kept.
+
+    Raises:
+        SuiteError: the counts do not add up.
+    """
+    from tasks.pipeline.validation.own import judge
+
+    outcomes, kept_result = judge(name, content.dataset() if isinstance(content, Written) else content, law)
+    if bad := [o for o in outcomes if not o.success]:
+        raise SuiteError(_describe(stage.name, name, bad))
     return outcomes, kept_result
 
 

@@ -19,7 +19,14 @@ from schemas.audit.source import Keep, Source
 from schemas.audit.spec import Decision, Protected
 from schemas.errors import DataQualityError, InfrastructureError, SpecError, TooFewError, nearest
 from schemas.table import Column
-from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS, REFUSALS, SOURCE_READ
+from schemas.tables.applications import (
+    APPLICATIONS,
+    INTAKE_CELLS,
+    INTAKE_RULES,
+    MEMBERSHIPS,
+    REFUSALS,
+    SOURCE_READ,
+)
 from schemas.tables.counterfactuals import COUNTERFACTUALS
 from schemas.terms import Kind, Refusal
 from tasks.ingest import registry
@@ -73,8 +80,9 @@ def reference(*, settings: IngestSettings) -> Produced:
     declared = APPLICATIONS.extended(_column(n, c) for n, c in columns.items())
     rows = len(frame) + len(raw.unread)
     read = SOURCE_READ.build(source=[settings.source.words], sha256=[settings.source_sha256], rows=[rows], year=[year])
+    no_recipe = {INTAKE_RULES.name: INTAKE_RULES.empty(), INTAKE_CELLS.name: INTAKE_CELLS.empty()}
     return Produced(
-        {APPLICATIONS.name: applications, MEMBERSHIPS.name: memberships, SOURCE_READ.name: read},
+        {APPLICATIONS.name: applications, MEMBERSHIPS.name: memberships, SOURCE_READ.name: read, **no_recipe},
         pa.concat_tables([refused.table(ids, raw.source_row, favourable), _unread(raw.unread)]),
         rows_in=rows,
         declared={APPLICATIONS.name: declared},

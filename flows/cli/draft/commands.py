@@ -1,8 +1,11 @@
-"""The command ``evenhand init``: drafts a spec from a table, or lists what a spec has left to confirm."""
+"""The command ``evenhand init``: drafts a spec from a table, lists what a spec has left to confirm, and confirms it."""
 
+import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -10,16 +13,24 @@ from flows.cli.terminal import errors, visible
 from schemas.errors import InfrastructureError, SpecError
 
 if TYPE_CHECKING:
-    from flows.cli.draft.spec_text import Given
+    from flows.cli.draft.drafting import Choices, Draft
+    from flows.cli.draft.questions import Question
+    from flows.cli.draft.reading import File
+    from flows.cli.draft.table import Table
 
 app = typer.Typer(rich_markup_mode=None)
 
 
-@app.command(epilog="Example: evenhand init loans.csv --decision approved --favourable yes -o loans.yaml")
+@app.command(epilog="Example: evenhand init loans.csv -o loans.yaml, then evenhand init --confirm loans.yaml")
 def init(
     file: Annotated[
-        Path | None, typer.Argument(help="A delimited table, with a header or without, or Parquet.")
+        Path | None,
+        typer.Argument(
+            help="A table: delimited text, Excel, Parquet, JSON lines, Stata, SAS, SPSS, packed or not. With "
+            "--confirm: the first KEY."
+        ),
     ] = None,
+    keys: Annotated[list[str] | None, typer.Argument(help="With --confirm: the keys to confirm; all if none.")] = None,
     decision: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the decision.")] = None,
     favourable: Annotated[
         list[str] | None, typer.Option(metavar="VALUE", help="Value that favours the applicant; may be given again.")
@@ -34,90 +45,247 @@ def init(
     reference: Annotated[
         list[str] | None, typer.Option(metavar="VALUE", help="Group that others are compared with, of each attribute.")
     ] = None,
+    with_: Annotated[
+        Path | None, typer.Option("--with", metavar="FILE", help="A second file with columns of the same applications.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column that both files have; THIS=OTHER if it has two names.")
+    ] = None,
+    sheet: Annotated[str | None, typer.Option(metavar="NAME", help="Of a workbook: the sheet.")] = None,
+    member: Annotated[str | None, typer.Option(metavar="NAME", help="Of a zip: the file in it.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the spec here instead of printing it.")
+    ] = None,
+    as_json: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the questions here as JSON.")
     ] = None,
     check: Annotated[
         Path | None, typer.Option("--check", metavar="SPEC", help="List what a drafted spec has left to confirm.")
     ] = None,
+    confirm: Annotated[
+        Path | None, typer.Option("--confirm", metavar="SPEC", help="Take the defaults of a spec, or of some KEYs.")
+    ] = None,
 ) -> None:
-    """Draft an audit spec from a table: guesses are marked CHECK, and you choose the column of the decision."""
+    """Draft an audit spec from a table: what is a guess becomes a question with a default that you confirm."""
+    if confirm is not None:
+        _confirm(confirm, [str(name) for name in (file, *(keys or ())) if name is not None])
+        return
+    if keys:
+        raise SpecError(f"init: one table, and not {keys[0]!r} too; a second file is --with FILE --key NAME")
     if check is not None:
-        _print_unconfirmed(check)
+        _check(check, as_json)
         return
     if file is None:
         raise SpecError("init: no table given; expected FILE, such as evenhand init loans.csv, or --check SPEC")
-    from flows.cli.draft.spec_text import Given, at_terminal
-    from schemas.audit.file import parse
+    from flows.cli.draft.drafting import Choices
+    from flows.cli.draft.hmda_spec import hmda_spec
+    from flows.cli.draft.reading import File
 
-    answers = Given(
-        decision=decision,
-        favourable=tuple(favourable or ()),
-        unfavourable=tuple(unfavourable or ()),
-        protected=tuple(protected or ()),
-        reference=tuple(reference or ()),
-        asks=at_terminal(),
-    )
-    text = draft(file, answers, output)
-    if output is None:
-        sys.stdout.write(text)
-    else:
-        try:
-            output.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise InfrastructureError(
-                f"-o {output}: cannot be written ({error.strerror}); give a file in an existing folder"
-            ) from error
-        marks = len(parse(text).marks)
-        errors.print(
-            f"{output}: {marks} lines to confirm (evenhand init --check {output}), then evenhand audit {output}",
-            markup=False,
-        )
+    settings = {
+        "decision.column": decision,
+        "decision.favourable": tuple(favourable or ()),
+        "decision.unfavourable": tuple(unfavourable or ()),
+        "protected": tuple(protected or ()),
+        "reference": tuple(reference or ()),
+    }
+    choices = Choices({name: value for name, value in settings.items() if value})
+    _check_file(file, output)
+    if decision is None and (of_hmda := hmda_spec(file, output)) is not None:
+        _put(of_hmda, output)
+        return
+    _write(draft(File(file, member, sheet, with_, key), choices), output, as_json)
 
 
-def draft(file: Path, options: "Given", output: Path | None = None) -> str:
-    """The spec of a table; remarks on the table go to the error stream.
+def draft(file: "File", choices: "Choices") -> "Draft":
+    """The draft of a table; remarks on the table go to the error stream, and questions to a terminal.
 
     Raises:
-        SpecError: there is no such file, it is HMDA and no decision is given, or something has to be given.
+        SpecError: a choice does not fit the table.
         DataQualityError: the file is no table.
     """
-    from flows.cli.draft.spec_text import answered, text
-    from flows.cli.draft.table import hmda_advice, read_table
+    from flows.cli.draft.drafting import drafted
+    from flows.cli.draft.reading import read_file
+
+    table = read_file(file)
+    notes = list(table.notes)
+    if table.example is not None:
+        notes.append(f"a bundled spec fits this table ({table.example.title}): {table.example.command(file.path)}")
+    for note in notes:
+        errors.print(note, markup=False)
+    _check_names(table, choices)
+    result = drafted(table, choices)
+    return _ask(result) if _at_terminal() else result
+
+
+def _check_names(table: "Table", choices: "Choices") -> None:
+    """Names of a header record that is not used: the right name is told."""
+    pending = [choices.settings.get("decision.column"), *choices.settings.get("protected", ())]
+    for name in pending:
+        if name and name not in table.columns and name in table.lost_names:
+            raise SpecError(f"{name}: that record is not the header; the column is called {table.lost_names[name]!r}")
+
+
+def _check_file(file: Path, output: Path | None) -> None:
     from tasks.ingest.sources.raw import check_regular
 
     check_regular(file)
     if not file.is_file():
-        raise SpecError(f"no file at {str(file)!r}: expected a delimited table or Parquet; give its path")
+        raise SpecError(f"no file at {str(file)!r}: expected a table; give its path")
     if output is not None and output.exists():
         raise SpecError(f"-o {output}: the file exists already; give another name, or remove it")
-    advice = hmda_advice(file)
-    if advice and options.decision is None:
-        raise SpecError(advice)
-    table = read_table(file)
-    notes = [*table.notes, *([advice] if advice else [])]
-    if table.example is not None:
-        notes.append(f"a bundled spec fits this table ({table.example.title}): {table.example.command(file)}")
-    for note in notes:
-        errors.print(note, markup=False)
-    answers = answered(table, options)
-    for note in answers.notes(table):
-        errors.print(note, markup=False)
-    return text(table, answers, output)
 
 
-def _print_unconfirmed(spec: Path) -> None:
-    from schemas.audit.file import parse, spec_text
-    from tasks.ingest.sources.raw import check_regular
+def _write(result: "Draft", output: Path | None, as_json: Path | None) -> None:
+    """Write the spec and the questions, and list what there is to confirm.
 
-    check_regular(spec)
+    Raises:
+        SpecError: the draft is written, and lacks the decision, its sides or the groups.
+    """
+    from flows.cli.draft.questions import lines, open_questions
+    from flows.cli.draft.spec_text import text
+
+    pending = open_questions(result)
+    _put(text(result, output), output)
+    if as_json is not None:
+        _save_json(as_json, pending)
+    for line in lines(pending):
+        errors.print(f"  {line}", markup=False)
+    if not result.is_whole:
+        raise SpecError(_lacking(result, pending, output))
+    if output is not None:
+        errors.print(
+            f"{output}: {len(lines(pending))} lines to confirm (evenhand init --confirm {quote(str(output))} takes the "
+            f"defaults), then evenhand audit {quote(str(output))}",
+            markup=False,
+        )
+
+
+def _lacking(result: "Draft", pending: Sequence["Question"], output: Path | None) -> str:
+    """What a draft lacks, and the command that gives it."""
+    name = result.table.path.name
+    question = next(question for question in pending if question.default is None)
+    command = f"evenhand init {quote(str(result.table.path))}"
+    if question.key == "decision":
+        first = question.options[0].answer if question.options else "COLUMN"
+        command += f" --decision {quote(first)}"
+    elif question.key == "sides":
+        command += f" --decision {quote(result.decision_column)} --favourable VALUE"
+    else:
+        command += " --protected COLUMN --reference VALUE"
+    where = "" if output is None else f" {output} has CHECK there."
+    return f"{name}: {question.text}{where} Give it: {command}"
+
+
+def _put(written: str, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.write(written)
+    else:
+        _save(output, written, "-o")
+
+
+def _save(path: Path, text: str, option: str) -> None:
     try:
-        parsed = parse(spec_text(spec))
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(f"--check {spec}: no spec can be read there; give a file that `evenhand init` wrote") from error
-    except SpecError as error:
-        raise SpecError(f"{spec}: {error}") from error
-    for mark in parsed.marks:
-        sys.stdout.write(visible(f"line {mark.line}  {mark.key}  {mark.why}\n"))
-    if not parsed.marks:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InfrastructureError(
+            f"{option} {path}: cannot be written ({error.strerror}); give a file in an existing folder"
+        ) from error
+
+
+def _save_json(path: Path, pending: Sequence["Question"]) -> None:
+    _save(path, json.dumps([question.as_json() for question in pending], indent=1, ensure_ascii=False) + "\n", "--json")
+
+
+def _check(spec: Path, as_json: Path | None) -> None:
+    from flows.cli.draft.review import review
+
+    state = review(spec)
+    if as_json is not None:
+        _save_json(as_json, state.questions)
+    line_of = {mark.key: mark.line for mark in state.marks}
+    for weight in sorted({question.weight for question in state.questions}):
+        pending = [question for question in state.questions if question.weight == weight]
+        keys = [key for question in pending for key in question.keys]
+        words = " ".join(question.text for question in pending)
+        sys.stdout.write(visible(f"line {min(line_of[key] for key in keys)}  {pending[0].key}  {words}\n"))
+    if not state.questions:
         sys.stdout.write("nothing is left to confirm\n")
+    for change in state.changes:
+        errors.print(f"changed: {change}", markup=False)
+
+
+def _confirm(spec: Path, keys: Sequence[str]) -> None:
+    from flows.cli.draft.review import confirm
+
+    confirmed, stay = confirm(spec, keys)
+    errors.print(f"{spec}: {len(confirmed)} keys confirmed", markup=False)
+    if stay:
+        raise SpecError(
+            f"{spec}: {', '.join(stay)} has no default: write the value there, or draft anew with --decision, "
+            "--favourable and --protected"
+        )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The questions at a terminal: Enter takes a default, which is shown with what it rests on.
+
+
+_ASKED: Final = (1, 2, 3, 4, 9)
+"""Weights of the questions that are put; the others stay marks in the file."""
+_SHOWN: Final = 8
+
+
+def _at_terminal() -> bool:
+    """Whether questions can be put at a terminal; the draft itself may go into a file."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _ask(draft: "Draft") -> "Draft":
+    """The draft with the answers of the user.
+
+    Raises:
+        SpecError: the input ends without an answer.
+    """
+    from flows.cli.draft.questions import open_questions
+
+    put: set[str] = set()
+    while True:
+        pending = [q for q in open_questions(draft) if q.weight in _ASKED and q.key not in put]
+        if not pending:
+            return draft
+        put.add(pending[0].key)
+        draft = _answer(draft, pending[0])
+
+
+def _answer(draft: "Draft", question: "Question") -> "Draft":
+    from flows.cli.draft.questions import answered
+
+    errors.print(question.text, markup=False)
+    for evidence in question.evidence[:_SHOWN]:
+        rows = "" if evidence.rows is None else f"{evidence.rows:,} rows"
+        parts = (part for part in (evidence.what, rows, evidence.meaning) if part)
+        errors.print("    " + visible("  ".join(parts)), markup=False)
+    options = question.options[:_SHOWN]
+    for number, option in enumerate(options, 1):
+        errors.print(visible(f"  {number}  {option.answer}  {option.effect}".rstrip()), markup=False)
+    while True:
+        reply = _reply(question).strip()
+        if reply.isdecimal() and 1 <= int(reply) <= len(options):
+            reply = options[int(reply) - 1].answer
+        if not reply:
+            continue
+        try:
+            return answered(draft, {question.key: reply})
+        except SpecError as error:
+            expected = f"expected 1 to {len(options)}, or an answer in words"
+            errors.print(visible(f"{reply}: {expected} ({error})"), markup=False)
+
+
+def _reply(question: "Question") -> str:
+    from rich.prompt import Prompt
+
+    prompt = "Number or answer" + (f" [{question.default}]" if question.default else "")
+    try:
+        return str(Prompt.ask(prompt, console=errors, default=question.default or "", show_default=False))
+    except (EOFError, KeyboardInterrupt) as error:  # its exit code would read as a breach
+        raise SpecError("init: no answer; give --decision, --favourable and --protected instead") from error

@@ -1,37 +1,19 @@
-"""Text of a drafted spec, and the questions at a terminal."""
+"""The text of a drafted spec: every choice as YAML, every guess with its mark, every column with its reason."""
 
 import json
 import os
-import sys
+import re
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from shlex import quote
-from typing import Any, Final
+from typing import Final
 
-import typer
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-from flows.cli.draft import columns
-from flows.cli.draft.columns import (
-    BEST,
-    Attribute,
-    Candidate,
-    Entry,
-    Sides,
-    candidates,
-    chosen,
-    given_sides,
-    guessed_sides,
-)
-from flows.cli.draft.table import DELIMITERS, Table
+from flows.cli.draft.columns import Entry
+from flows.cli.draft.drafting import Draft
+from flows.cli.draft.questions import Question, questions
 from flows.cli.terminal import visible
-from schemas.errors import SpecError
-
-# --------------------------------------------------------------------------------------------------------------------
-# The text of a drafted spec: the values that are known, the guesses with their marks, and the reasons below.
-
+from schemas.audit.intake import FOLDINGS, RULES, ColumnRecipe
+from schemas.audit.source import Source
 
 LIMITS: Final = "{direct: 0.02, total: 0.05, outcome: 0.80, recourse: {difference: 0.05, ratio: 0.80}, reasons: null}"
 WITHOUT: Final = (
@@ -42,140 +24,237 @@ WITHOUT: Final = (
     ("cec", "no column has the role financial, by which borrowers are comparable; once one has: `cec: {}`"),
 )
 """Methods that a draft cannot run: what it lacks is nothing that a table tells."""
-_NOT_SAID: Final = 2024
-_TEMPLATES: Final = Environment(
-    loader=FileSystemLoader(Path(__file__).parent),
-    trim_blocks=True,
-    lstrip_blocks=True,
-    undefined=StrictUndefined,
-    autoescape=False,  # noqa: S701 YAML, quoted by _quoted
-    keep_trailing_newline=True,
-)
-_COMPLETE: Final = 0.9
+TAKEN: Final = "#+ "
+"""Begins a line of the draft that the default answer of its question adds."""
+_WIDE: Final = 100
+"""Columns above which those that are left out are listed by reason."""
+_PLAIN: Final = re.compile(r"^[a-z_]+$")
+_SOURCE_KEYS: Final = ("member", "sheet", "header", "skip", "foot", "encoding", "quote")
 
 
-@dataclass(frozen=True)
-class Answers:
-    """The decision, its sides and the protected attributes, given by the user or guessed."""
-
-    decision: Candidate
-    sides: Sides
-    attributes: Sequence[Attribute]
-
-    def notes(self, table: Table) -> Iterator[str]:
-        """What a user should read before the audit: joined spellings, values that are no decision, rows left out."""
-        for values in self.sides.spellings():
-            yield f"{self.decision.column}: {_listed(values)} are spellings of one value"
-        if self.sides.why_denials:
-            yield f"{self.decision.column}: {self.sides.why_denials}"
-        entries = self.entries(table)
-        if all(entry.excluded for entry in entries):
-            yield "no column is left as a feature: an audit compares approval rates alone"
-        yield from self.incomplete_groups(table, entries)
-
-    def entries(self, table: Table) -> list[Entry]:
-        """An entry for every column but the decision."""
-        name = self.decision.column
-        names = [attribute.column for attribute in self.attributes]
-        return columns.drafted_entries(table, name, self.sides, names, columns.find_row_id(table, name))
-
-    def incomplete_groups(self, table: Table, entries: Sequence[Entry]) -> Iterator[str]:
-        """The groups that lose half of their rows or more because features are missing."""
-        for attribute in self.attributes:
-            yield from columns.incomplete_groups(table, self.decision.column, self.sides, entries, attribute.column)
-
-
-def text(table: Table, answers: Answers, spec: Path | None = None) -> str:
-    """The spec of a table as YAML; ``spec`` is the file that it will lie in."""
-    name, sides = answers.decision.column, answers.sides
-    row_id = columns.find_row_id(table, name)
-    entries = answers.entries(table)
-    year = columns.find_year(table)
-    used, rows = columns.complete(table, name, sides, entries)
-    after = list(columns.left_out(entries))
-    lossy_groups = list(answers.incomplete_groups(table, entries))
-    missing = ""
-    if used < _COMPLETE * rows or lossy_groups:
-        missing = f"{used:,} of {rows:,} rows have every feature, the others are left out"
-        missing = "; ".join([missing, *lossy_groups, "fewer features leave out fewer rows"])
-    year_check = "" if year and year[1] else "the year of most rows; keep its rows alone, or leave it"
-    protected = []
-    for attribute in answers.attributes:
-        only = f", reported_only: {_listed(attribute.reported_only)}" if attribute.reported_only else ""
-        column = _quoted(attribute.column)
-        line = f"name: {column}, columns: [{column}], reference: {_quoted(attribute.reference)}{only}"
-        protected.append({"text": line, "check": _check(attribute.why)})
-    column_lines = []
-    for entry in entries:
-        more = ", role: excluded" if entry.excluded else f", order: {_listed(entry.order)}" if entry.order else ""
-        column_lines.append({"name": _quoted(entry.name), "type": entry.type, "more": more, "why": _line(entry.why)})
-    stem = table.path.name.split(".")[0]
-    values: dict[str, Any] = {
-        "file": _line(table.path.name),
-        "rows": f"{len(table.frame):,}",
-        "count": len(table.names),
-        **_source_values(table, spec),
-        "notes": [_line(f"A bundled spec fits: {table.example.command(table.path)}")] if table.example else [],
-        "name": "".join(ch if ch.isalnum() and ch.isascii() else "-" for ch in stem).strip("-")[:64] or "audit",
-        "title": _quoted(stem),
-        "year": year[0] if year else _NOT_SAID,
-        "year_check": _check(year_check if year else "the year of the decisions; no column tells it"),
-        "row_id": "null" if row_id is None else _quoted(row_id),
-        "decision": _quoted(name),
-        "favourable": _listed(sides.favourable),
-        "unfavourable": _listed(sides.unfavourable),
-        "spellings": [_line(_listed(values)) for values in sides.spellings()],
-        "sides_check": _check(sides.why),
-        "denials_check": _check(sides.why_denials),
-        "protected": protected,
-        "missing_check": _check(missing),
-        "no_feature": all(entry.excluded for entry in entries),
-        "limits": LIMITS,
-        "after": f"; {len(after)} are left out as known after the decision" if after else "",
-        "after_names": textwrap.wrap(_line(", ".join(after)), 110),
-        "columns": column_lines,
-        "without": WITHOUT,
-    }
-    return _TEMPLATES.get_template("spec.yaml.j2").render(**values)
-
-
-def _source_values(table: Table, spec: Path | None) -> dict[str, Any]:
-    """The values about the source of the table."""
-    source, example, path = table.source, table.example, table.path
-    if spec is not None and not path.is_absolute():
-        path = Path(os.path.relpath(path, spec.parent))  # from the folder of the spec
-    header = "no header" if source.header else "with a header"
-    lines = []
-    if source.kind == "csv":
-        delimiter = _quoted(source.delimiter) if source.delimiter != chr(9) else json.dumps(source.delimiter)
-        lines.append(f"delimiter: {delimiter}")
-    lines += [f"header: {_listed(source.header)}"] if source.header else []
-    lines += [f"encoding: {source.encoding}"] if source.encoding != "utf-8" else []
-    lines += ["multiline: true"] if source.multiline else []
-    lines += [
-        f"missing: {_listed(source.missing)} # texts that mean a missing value",
-        "exempt: [Exempt] # texts that mean exempt from reporting",
-        "# keep: {column: [value]}   rows with other values are refused, with that reason",
+def text(draft: Draft, spec: Path | None = None) -> str:
+    """The spec of a draft as YAML; ``spec`` is the file that it will lie in."""
+    marks = _Marks(questions(draft))
+    lines = [
+        *_head(draft),
+        *_source(draft, spec, marks),
+        *_decision(draft, marks),
+        *_protected(draft, marks),
+        f"missing: exclude{marks.of('missing')}",
+        "verdicts:",
+        *_verdicts(draft, marks),
+        *_columns(draft, marks),
+        *_methods(),
     ]
-    why = ["cells in quotes go over several lines, and none by a stray quote"] if source.multiline else []
-    if source.header and not (example is not None and source.header == example.header):
-        why.append("the file has no header: name its columns")
-    return {
-        "parted": "" if source.kind == "parquet" else f", between {DELIMITERS[source.delimiter]}, {header}",
-        "kind": source.kind,
-        "path": _quoted(str(path)),
-        "source": lines,
-        "source_check": _check("; ".join(why)),
-    }
+    return "\n".join(lines) + "\n"
 
 
-def _check(why: str) -> str:
-    return f" # CHECK: {_line(why)}" if why else ""
+class _Marks:
+    """The comments behind keys that somebody has still to confirm."""
+
+    def __init__(self, pending: Sequence[Question]) -> None:
+        self._why: dict[str, str] = {}
+        for question in pending:
+            if question.answered is None:
+                for key in question.keys:
+                    see = "" if key == question.keys[0] else f"see {question.keys[0]}"
+                    self._why.setdefault(key, see or question.text)
+
+    def of(self, key: str, why: str = "") -> str:
+        """The comment of a key; empty where nothing is open. ``why`` says it in other words."""
+        if key not in self._why:
+            return ""
+        return f" # CHECK: {_line(why or self._why[key])}"
+
+    def __contains__(self, key: str) -> bool:
+        """Whether a key is open."""
+        return key in self._why
+
+
+def _head(draft: Draft) -> Iterator[str]:
+    table = draft.table
+    sample = f", drafted from a sample of {table.rows:,}" if table.file_rows else ""
+    rows = f"{table.file_rows or table.rows + table.repeated:,} rows, {len(table.names):,} columns{sample}"
+    yield f"# Drafted by `evenhand init` from {_line(table.path.name)} ({rows})."
+    yield "# Confirm or correct each line that is marked CHECK: evenhand init --confirm THIS.yaml [KEY ...] takes what"
+    yield "# is there, evenhand init --check THIS.yaml lists what is left. Until then the report says: not confirmed."
+    yield "# Every key: docs/audit-spec.md"
+    if table.example is not None:
+        yield f"# {_line(f'A bundled spec fits: {table.example.command(table.path)}')}"
+    name = "".join(ch if ch.isalnum() and ch.isascii() else "-" for ch in table.path.name.split(".")[0])
+    yield f"name: {re.sub('-+', '-', name).strip('-')[:64] or 'audit'}"
+    yield f"title: {_quoted(draft.title)}"
+
+
+def _source(draft: Draft, spec: Path | None, marks: _Marks) -> Iterator[str]:
+    source, year = draft.table.source, draft.year
+    yield f"year: {year.value}{marks.of('year')}"
+    kind_mark = marks.of("source.kind")
+    yield "source:"
+    yield f"  kind: {source.kind}{kind_mark}"
+    yield f"  path: {_quoted(_placed(Path(source.paths[0]), spec))} # from the folder of this spec, else from here"
+    if source.kind == "csv":
+        mark = source.delimiter
+        yield f"  delimiter: {_quoted(mark) if mark.isprintable() else json.dumps(mark)}"
+    for key in _SOURCE_KEYS:
+        value = getattr(source, key)
+        if value != Source.model_fields[key].default or f"source.{key}" in marks:
+            yield f"  {key}: {_value(value)}{marks.of(f'source.{key}')}"
+    if source.multiline:
+        yield f"  multiline: true{marks.of('source.multiline')}"
+    if source.missing != Source.model_fields["missing"].default:
+        yield f"  missing: {_value(source.missing)}"
+    if source.second_file is not None:
+        second = source.second_file
+        pair = second.key.model_dump()
+        by: object = pair if second.key.this != second.key.other else second.key.this
+        yield f"  with:{marks.of('source.with')}"
+        yield f"    path: {_quoted(_placed(Path(second.path), spec))}"
+        yield f"    key: {_value(by)}"
+        yield f"    columns: {_value(second.columns)}"
+    if year.column:
+        yield f"  year_column: {_quoted(year.column)}"
+    if year.column and len(year.rows) > 1:
+        keep = f"{{minimum: {year.value}-01-01, maximum: {year.value}-12-31}}"
+        if draft.table.columns[year.column].form != "date":
+            keep = f"['{year.value}']"
+        yield f"  {TAKEN}keep: {{{_quoted(year.column)}: {keep}}} # year: the rows of {year.value} alone"
+    yield "  intake: # how cells are read: nothing has to be cleaned before"
+    yield f"    rules: {RULES}"
+    yield f"    fold: {_value(FOLDINGS)} # spellings that are one value may differ by these"
+    yield f"    repeats: {draft.repeats}{marks.of('source.intake.repeats')}"
+    recipes = draft.recipes()
+    if recipes:
+        yield "    columns:"
+        for name, recipe in recipes.items():
+            yield f"      {_quoted(name)}: {_recipe(recipe)}"
+    row_id = "null" if draft.row_id is None else _quoted(draft.row_id)
+    yield f"row_id: {row_id}{marks.of('row_id') or ' # column that identifies a row; null counts the rows'}"
+
+
+def _recipe(recipe: ColumnRecipe) -> str:
+    values = {key: _value(value) for key, value in recipe.model_dump().items() if value}
+    return "{" + ", ".join(f"{key}: {value}" for key, value in values.items()) + "}"
+
+
+def _placed(path: Path, spec: Path | None) -> str:
+    """A path from the folder of the spec."""
+    if spec is None or path.is_absolute():
+        return str(path)
+    return os.path.relpath(path, spec.parent)
+
+
+def _decision(draft: Draft, marks: _Marks) -> Iterator[str]:
+    yield "decision:"
+    if draft.decision is None:
+        yield f"  column: CHECK{marks.of('decision.column').replace('CHECK: ', '')}"
+        yield "  favourable: [CHECK] # CHECK: see decision.column"
+        yield "  unfavourable: [CHECK] # CHECK: see decision.column"
+        return
+    yield f"  column: {_quoted(draft.decision.column)}{marks.of('decision.column')}"
+    for side in ("favourable", "unfavourable", "neither"):
+        values = list(draft.of_side(side))
+        key = f"decision.{side}"
+        if values:
+            yield f"  {side}: {_value(values)}{marks.of(key)}"
+        elif side != "neither":
+            yield f"  {side}: [CHECK]{marks.of(key) or ' # CHECK: which values?'}"
+
+
+def _protected(draft: Draft, marks: _Marks) -> Iterator[str]:
+    yield "protected: # each value is a group unless `groups` joins some; several columns are crossed: [race, sex]"
+    if not draft.attributes:
+        yield "  - name: CHECK"
+        yield "    columns: [CHECK]"
+        yield "    reference: CHECK"
+    for i, attribute in enumerate(draft.attributes):
+        key = f"protected.{i}"
+        yield f"  - name: {_quoted(attribute.column)}{marks.of(key)}"
+        yield f"    columns: [{_quoted(attribute.column)}]"
+        if attribute.bands:
+            yield f"    bands: [{', '.join(f'{band:g}' for band in attribute.bands)}] # ages at which groups begin"
+        if attribute.groups:
+            groups = ", ".join(f"{_quoted(name)}: {_value(values)}" for name, values in attribute.groups.items())
+            yield f"    groups: {{{groups}}}{marks.of(f'{key}.groups')}"
+        yield f"    reference: {_quoted(attribute.reference)}{marks.of(f'{key}.reference')}"
+        if attribute.reported_only:
+            yield f"    reported_only: {_value(attribute.reported_only)}{marks.of(f'{key}.reported_only')}"
+
+
+def _verdicts(draft: Draft, marks: _Marks) -> Iterator[str]:
+    complete = "CHECK" if "verdicts.columns_complete" in marks else "false"
+    if draft.choices.settings.get("verdicts.columns_complete") is True and complete == "false":
+        complete = "true"
+    yield f"  columns_complete: {complete} # true: every column that was decided by is here; CHECK is read as false"
+    yield "  # direct, total and recourse are choices of Evenhand; 0.80 of outcome is the four fifths of 29 CFR"
+    yield "  # 1607.4(D), a rule of employment that no regulator of lending codified (docs/verdicts.md)"
+    yield f"  limits: {LIMITS}{marks.of('verdicts.limits')}"
+
+
+def _columns(draft: Draft, marks: _Marks) -> Iterator[str]:
+    if not draft.features:
+        yield "# No column is left as a feature: an audit compares approval rates alone."
+    yield f"columns:{marks.of('columns')}"
+    yield "  # immutable: until you say which of them an applicant can change: `free`, `up` or `down`"
+    yield "  # type: continuous, ordinal (with its order), binary, nominal. role: feature, or excluded"
+    after = [entry.name for entry in draft.entries if entry.reason == "after"]
+    for i, part in enumerate(textwrap.wrap(_line(", ".join(after)), 110)):
+        yield f"  # {'' if i else 'known after the decision: '}{part}"
+    features = [entry for entry in draft.entries if not entry.excluded]
+    excluded = [entry for entry in draft.entries if entry.excluded]
+    wide = len(draft.entries) > _WIDE
+    for entry in features if wide else draft.entries:
+        yield _entry(entry, marks)
+    by_reason: dict[str, list[Entry]] = {}
+    for entry in excluded if wide else ():
+        by_reason.setdefault(entry.why, []).append(entry)
+    for why, entries in by_reason.items():
+        if len(entries) > 1:
+            yield f"  # {_line(why)}: {len(entries):,} columns"
+        for entry in entries:
+            yield _entry(entry, marks, silent=len(entries) > 1)
+    yield ""
+    yield "model: {kind: logistic_regression} # none: audit the decisions alone"
+
+
+def _entry(entry: Entry, marks: _Marks, *, silent: bool = False) -> str:
+    order = f", order: {_value(entry.order)}" if entry.order else ""
+    suffix = ", role: excluded" if entry.excluded else f"{order}, constraint: immutable"
+    why = "; ".join(part for part in (entry.why, entry.doubt) if part)
+    comment = marks.of(f"columns.{entry.name}", why) or ("" if silent else f" # {_line(why)}")
+    return f"  {_quoted(entry.name)}: {{type: {entry.type}{suffix}}}{comment}"
+
+
+def _methods() -> Iterator[str]:
+    yield ""
+    yield "# Methods that do not run on this draft, and why:"
+    for method, why in WITHOUT:
+        yield f"#   {method}: {why}"
+    yield "methods:"
+    yield "  adjusted: {}"
+    yield "  fgce: null"
+    yield ""
+    yield "disclosure: {profile: strict} # counts up to 7 withheld, others rounded to 5; public: below 5 withheld"
+    yield "seed: 482"
 
 
 def _line(words: str) -> str:
     """Words of a comment, on one line and without control characters."""
     return visible(" ".join(words.split()))
+
+
+def _value(value: object) -> str:
+    """A value as YAML on one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {_value(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, str):
+        return value if _PLAIN.match(value) and value not in _RESERVED else _quoted(value)
+    if isinstance(value, Iterable):
+        return "[" + ", ".join(_quoted(str(item)) if str(item) not in FOLDINGS else str(item) for item in value) + "]"
+    return str(value)
+
+
+_RESERVED: Final = frozenset(("true", "false", "yes", "no", "on", "off", "null", "y", "n"))
 
 
 def _quoted(words: str) -> str:
@@ -186,112 +265,29 @@ def _quoted(words: str) -> str:
     return '"' + "".join(escaped) + '"'
 
 
-def _listed(values: Sequence[str]) -> str:
-    return "[" + ", ".join(_quoted(v) for v in values) + "]"
-
-
 # --------------------------------------------------------------------------------------------------------------------
-# Questions of a draft: put at a terminal, else an error that names the likely answers and the words.
+# Marks of a spec that lies there.
 
 
-_OFFERED: Final = 8
-"""Answers that are listed at a terminal; any other may be written."""
+_MARK: Final = re.compile(r"\s#\s*CHECK\b:?\s*(?P<why>.*)$")
+_WORD: Final = re.compile(r"^(\s*columns_complete:\s*)CHECK\b")
 
 
-@dataclass(frozen=True)
-class Given:
-    """The options of the command."""
+def confirmed(written: str, lines: Mapping[int, str]) -> str:
+    """A spec without the marks of some lines, whose defaults are taken.
 
-    decision: str | None = None
-    favourable: tuple[str, ...] = ()
-    unfavourable: tuple[str, ...] = ()
-    protected: tuple[str, ...] = ()
-    reference: tuple[str, ...] = ()
-    asks: bool = False
-    """Whether somebody sits at a terminal and can answer."""
-
-
-def at_terminal() -> bool:
-    """Whether questions can be put at a terminal; the draft itself may go into a file."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def answered(table: Table, options: Given) -> Answers:
-    """The decision, its sides and the protected attributes: from options, from words in the table, or from questions.
-
-    Raises:
-        SpecError: an option does not fit the table; or something is not given and nobody can be asked.
+    Args:
+        written: the text of the spec.
+        lines: number of each line, from 1, and the key that it holds.
     """
-    decision = _decision(table, options)
-    sides = _sides(table, decision, options)
-    names = list(options.protected) or columns.columns(table, decision.column)
-    if not names:
-        possible = columns.possible(table, decision.column)
-        if not options.asks or not possible:
-            hint = f"; columns of a few values: {', '.join(possible[:6])}" if possible else ""
-            raise SpecError(
-                f"{table.path.name}: no column names a protected attribute (race, sex, age ...){hint}. "
-                "Give one: --protected COLUMN --reference VALUE"
-            )
-        question = "No column names a protected attribute. Which one tells the groups?"
-        names = [_asked(question, possible, possible)]
-    attributes = columns.attributes(table, names, options.reference, bool(options.protected))
-    return Answers(decision, sides, attributes)
-
-
-def _decision(table: Table, options: Given) -> Candidate:
-    if options.decision is not None:
-        return chosen(table, options.decision)
-    best = candidates(table)
-    if not best:
-        raise SpecError(
-            f"{table.path.name}: no column could be the decision; expected one of 2 to 10 values, such as approved and "
-            "denied: give it with --decision COLUMN, or add it to the table"
-        )
-    if options.asks:
-        return chosen(
-            table, _asked("Which column is the decision?", [c.column for c in best], [c.said() for c in best])
-        )
-    first = best[0].column
-    candidates_text = "; ".join(candidate.said() for candidate in best[:BEST])
-    raise SpecError(
-        f"{table.path.name}: which column is the decision? Likeliest: {candidates_text}. "
-        f"Give it: evenhand init {quote(str(table.path))} --decision {quote(first)} --favourable VALUE"
-    )
-
-
-def _sides(table: Table, decision: Candidate, options: Given) -> Sides:
-    if options.unfavourable and not options.favourable:
-        raise SpecError("--unfavourable: which value favours the applicant? Give it, too: --favourable VALUE")
-    if options.favourable:
-        return given_sides(decision, options.favourable, options.unfavourable)
-    guess = guessed_sides(decision)
-    if guess is not None:
-        return guess
-    values = list(decision.values)
-    if options.asks:
-        labels = [f"{value} ({rows:,} rows)" for value, rows in decision.values.items()]
-        return given_sides(
-            decision, [_asked(f"Which value of {decision.column} favours the applicant?", values, labels)]
-        )
-    labels = [f"{value} ({rows:,} rows)" for value, rows in list(decision.values.items())[:4]]
-    raise SpecError(
-        f"--decision {decision.column}: which value favours the applicant? {', '.join(labels)}. "
-        f"Give it: evenhand init {quote(str(table.path))} --decision {quote(decision.column)} --favourable {values[0]}"
-    )
-
-
-def _asked(question: str, answers: Sequence[str], labels: Sequence[str]) -> str:
-    """One of some answers, by its number or as it is written. There is no answer that Enter gives."""
-    for i, label in enumerate(labels[:_OFFERED], 1):
-        typer.echo(f"  {i}  {label}", err=True)
-    while True:
-        try:
-            reply = str(typer.prompt(f"{question} Number or name", err=True)).strip()
-        except typer.Abort as error:  # its exit code would read as a breach
-            raise SpecError("init: no answer; give --decision, --favourable and --protected instead") from error
-        if reply in answers:
-            return reply
-        if reply.isdecimal() and 1 <= int(reply) <= min(len(answers), _OFFERED):
-            return answers[int(reply) - 1]
-        typer.echo(f"{reply}: expected 1 to {min(len(answers), _OFFERED)}, or a name as in the table", err=True)
+    keys = set(lines.values())
+    out = []
+    for number, line in enumerate(written.split("\n"), 1):
+        changed = line
+        if number in lines:
+            changed = _WORD.sub(r"\g<1>false", _MARK.sub("", line))
+        stripped = line.lstrip()
+        if stripped.startswith(TAKEN) and stripped.rpartition("# ")[2].partition(":")[0] in keys:
+            changed = line.replace(TAKEN, "", 1)
+        out.append(changed)
+    return "\n".join(out)

@@ -12,6 +12,7 @@ from typing import Final, Literal
 from schemas.table import Column
 from schemas.tables.hmda import HMDA_APPLICATIONS, STATES, UNIT_FLAGS
 from schemas.terms import Refusal
+from tasks.ingest.hmda import submission
 from tasks.ingest.hmda.layouts import Recognised
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -299,6 +300,15 @@ def _among(*texts: str) -> str:
     return ", ".join(map(literal, texts))
 
 
+def ratio(column: str, source: str, known_codes: Iterable[str]) -> Cell:
+    """A debt-to-income ratio: a published band, whatever blanks are in it, or the band of an exact number."""
+    cell = code(column, source, known_codes)
+    text, codes = f"replace({quoted(source)}, ' ', '')", enumeration(known_codes)
+    band = submission.ratio_band(f"TRY_CAST({quoted(source)} AS DOUBLE)")
+    exact = f"CASE WHEN TRY_CAST({quoted(source)} AS DOUBLE) IS NOT NULL THEN TRY_CAST({band} AS {codes}) END"
+    return Cell(column, source, "code", f"coalesce({cell.value}, TRY_CAST({text} AS {codes}), {exact})")
+
+
 def label(column: str, source: str, codes: Mapping[str, str]) -> Cell:
     """The code that belongs to a label."""
     cases = " ".join(f"WHEN {literal(name)} THEN {literal(value)}" for name, value in codes.items())
@@ -332,29 +342,31 @@ _NOT_HISPANIC = "2"
 _BOTH_SEXES = "6"
 
 
-def race(modern: bool = True) -> str:
+def race(modern: bool = True, told: bool = False) -> str:
     """One race, minority before White; Joint where one of the two is White and the other of a minority.
 
     Whose first race is blank wrote free text only, which is possible from 2018. A White applicant whose co-applicant
-    did so is Joint; before, a blank co-applicant makes nobody Joint.
+    did so is Joint; before, a blank co-applicant makes nobody Joint. Where a file ``told`` whether there is free text,
+    a blank race without it is not available.
     """
     applicant_codes, other = _said("applicant_race"), _said("co_applicant_race")
     first, other_first = quoted("applicant_race_1_raw"), quoted("co_applicant_race_1_raw")
-    free_text = f"{other_first} IS NULL" if modern else "false"
+    free_text = f"{other_first} IS NULL{' AND co_applicant_race_told' if told else ''}" if modern else "false"
     minority = [f"list_has_any({applicant_codes}, {listed(codes)})" for codes in _MINORITIES.values()]
     several = " + ".join(f"CAST({has} AS INTEGER)" for has in minority)
     every = [code for codes in _MINORITIES.values() for code in codes]
     other_minority, other_white = f"list_has_any({other}, {listed(every)})", f"list_contains({other}, '{_WHITE}')"
     single = " ".join(f"WHEN {has} THEN {literal(name)}" for has, name in zip(minority, _MINORITIES, strict=True))
     return (
-        f"CASE WHEN {first} IS NULL THEN {_blank(modern, 'Race')} WHEN {first} IN ('6', '7') THEN 'Race Not Available' "
+        f"CASE WHEN {first} IS NULL THEN {_blank(modern, 'Race', told)} "
+        f"WHEN {first} IN ('6', '7') THEN 'Race Not Available' "
         f"WHEN list_has_any({applicant_codes}, {listed(every)}) AND {other_white} THEN 'Joint' "
         f"WHEN {several} > 1 THEN '2 or more minority races' {single} "
         f"WHEN {other_minority} OR {free_text} THEN 'Joint' ELSE 'White' END"
     )
 
 
-def ethnicity(modern: bool = True) -> str:
+def ethnicity(modern: bool = True, told: bool = False) -> str:
     """Joint where both answers were given, by the two or by one of them."""
     applicant_codes, other = _said("applicant_ethnicity"), _said("co_applicant_ethnicity")
     first, hispanic = quoted("applicant_ethnicity_1_raw"), listed(_HISPANIC)
@@ -364,7 +376,7 @@ def ethnicity(modern: bool = True) -> str:
     )
     not_mine, not_others = (f"list_contains({codes}, '{_NOT_HISPANIC}')" for codes in (applicant_codes, other))
     return (
-        f"CASE WHEN {first} IS NULL THEN {_blank(modern, 'Ethnicity')} "
+        f"CASE WHEN {first} IS NULL THEN {_blank(modern, 'Ethnicity', told)} "
         f"WHEN {first} IN ('3', '4') THEN 'Ethnicity Not Available' "
         f"WHEN {is_hispanic} AND ({not_mine} OR {not_others}) OR {not_mine} AND {is_other_hispanic} THEN 'Joint' "
         f"WHEN {is_hispanic} THEN 'Hispanic or Latino' WHEN {not_mine} THEN 'Not Hispanic or Latino' "
@@ -372,7 +384,7 @@ def ethnicity(modern: bool = True) -> str:
     )
 
 
-def sex(modern: bool = True) -> str:  # noqa: ARG001 the same call for every rule
+def sex(modern: bool = True, told: bool = False) -> str:  # noqa: ARG001 the same call for every rule
     """Joint where the two differ, or one of them chose both."""
     applicant_sex, other = quoted("applicant_sex"), f"coalesce({quoted('co_applicant_sex')}, '')"
     return (
@@ -391,8 +403,12 @@ DERIVED = {
 """Canonical column -> its rule, and the columns without which there is none."""
 
 
-def _blank(modern: bool, what: str) -> str:
-    return literal("Free Form Text Only" if modern else f"{what} Not Available")
+def _blank(modern: bool, what: str, told: bool) -> str:
+    """What a blank first answer is."""
+    none, free_text = literal(f"{what} Not Available"), literal("Free Form Text Only")
+    if told:
+        return f"CASE WHEN applicant_{what.lower()}_told THEN {free_text} ELSE {none} END"
+    return free_text if modern else none
 
 
 def _said(of: str) -> str:
@@ -415,13 +431,14 @@ _TEXTS = {  # canonical column -> the files' columns, the first that is there
     "edit_status": ("edit_status", "edit_status_name"),
     "sequence_number": ("sequence_number",),
     "application_date_indicator": ("application_date_indicator",),
+    **{name: (name,) for name in ("application_month", "action_month", "failed_edits")},
 }
 _OF_NUMBER = {spelt: letters for letters, number in FIPS_OF_STATE.items() for spelt in (number, number.lstrip("0"))}
 
 
 def place_cells(recognised: Recognised) -> Iterator[Cell]:
     """Cells of state, county and tract, over the file's columns."""
-    has, modern = set(recognised.columns), recognised.layout.family == "modern"
+    has, modern = set(recognised.given), recognised.layout.family == "modern"
     if "state_code" in has:
         yield code("state_code", "state_code", STATES) if modern else label("state_code", "state_code", _OF_NUMBER)
     elif "state_abbr" in has:
@@ -448,12 +465,15 @@ def place_cells(recognised: Recognised) -> Iterator[Cell]:
 
 
 def place_texts(recognised: Recognised) -> dict[str, str]:
-    """Canonical column -> SQL of a text that is taken as it is, over the file's columns."""
-    has, out = set(recognised.columns), {}
+    """Canonical column -> SQL of what is taken as it is, over the file's columns."""
+    has, out = set(recognised.given), {}
     for column, sources in _TEXTS.items():
         source_column = next((source for source in sources if source in has), None)
         if source_column:
             out[column] = quoted(source_column)
+    if recognised.exact_ratio:
+        exact = "TRY_CAST(debt_to_income_ratio AS DOUBLE)"
+        out["debt_to_income_pct"] = f"CASE WHEN isfinite({exact}) THEN {exact} END"
     lender = next((name for name in ("lei", "respondent_id") if name in has), None)
     if lender:
         out["lender_id"] = quoted(lender)
@@ -466,11 +486,11 @@ def place_texts(recognised: Recognised) -> dict[str, str]:
 def made_of_places(recognised: Recognised) -> dict[str, str]:
     """Canonical column -> SQL over the canonical columns that were read: what is put together from several."""
     if recognised.layout.family == "modern":
-        return {"census_tract": "right(tract_fips11, 6)"} if "census_tract" in recognised.columns else {}
+        return {"census_tract": "right(tract_fips11, 6)"} if "census_tract" in recognised.given else {}
     out = {}
-    if {"county_code", "state_code"} <= set(recognised.columns) and any(t in recognised.columns for t in _TRACTS):
+    if {"county_code", "state_code"} <= set(recognised.given) and any(t in recognised.given for t in _TRACTS):
         out["tract_fips11"] = "county_fips5 || census_tract"
-    if "respondent_id" in recognised.columns:
+    if "respondent_id" in recognised.given:
         # two lenders of different agencies may have one respondent_id; without the agency nobody can be named
         out["lender_id"] = "CAST(agency_code AS VARCHAR) || '-' || lender_id"
     return out
@@ -555,7 +575,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {  # canonical column -> what the files 
 }
 _ROUNDED = {"tract_minority_pct": 2, "tract_to_msa_income_pct": 2}
 _NULL = {name: f"NULL::{SQL_TYPES[column.type]}" for name, column in CANONICAL.items()}
-_MARKS = {"exempt", "blank", "unknown_codes", "unit_flag"}
+_MARKS = {"exempt", "blank", "unknown_codes", "failed_edits", "unit_flag"}
 """Canonical columns that say something of the others."""
 _OF_PLACES = {"state_code", "county_fips5", "tract_fips11"}
 _MADE = {"occupancy", "preapproval", "lien_status", *ROLLED_UP, *_OF_PLACES}
@@ -571,9 +591,11 @@ def select(recognised: Recognised) -> str:
     cells = list(_cells(recognised))
     texts = place_texts(recognised)
     inner = ["source_row", *(cell.selected for cell in cells), *(f"{sql} AS {quoted(c)}" for c, sql in texts.items())]
+    inner += [*submission.FREE_TEXT, submission.FAULT] if recognised.restricted else []
     values = _values(recognised, cells, {*texts, "source_row"})
     outer = [f"{values[name]} AS {quoted(name)}" for name in CANONICAL]
-    return f"SELECT {', '.join(outer)}, {_refusal(cells)} AS refusal FROM (SELECT {', '.join(inner)} FROM raw)"
+    refusal = _refusal(cells, recognised.restricted)
+    return f"SELECT {', '.join(outer)}, {refusal} AS refusal FROM (SELECT {', '.join(inner)} FROM raw)"
 
 
 def lacking(recognised: Recognised) -> tuple[str, ...]:
@@ -584,7 +606,7 @@ def lacking(recognised: Recognised) -> tuple[str, ...]:
 
 def _cells(recognised: Recognised) -> Iterator[Cell]:
     """How each canonical column that the file can give is read."""
-    modern, has = recognised.layout.family == "modern", set(recognised.columns)
+    modern, has = recognised.layout.family == "modern", set(recognised.given)
     yield from place_cells(recognised)
     for column in CANONICAL.values():
         if column.name in _MADE or not (column.codes or column.type != "string"):
@@ -598,6 +620,8 @@ def _cells(recognised: Recognised) -> Iterator[Cell]:
                     1000 if scale_column == "income_usd" or (scale_column == "loan_amount_usd" and not modern) else 1
                 )
                 yield number(column.name, source, scale, _ROUNDED.get(column.name))
+        elif column.name == "debt_to_income_ratio" and source and not recognised.restricted:
+            yield ratio(column.name, source, column.codes)
         elif source:
             era = MODERN if modern else HISTORIC
             known_codes, words = era.get(column.name, column.codes), WORDS.get(column.name, ())
@@ -624,12 +648,12 @@ def _values(recognised: Recognised, cells: list[Cell], other_columns: set[str]) 
     out |= _changed_in_2018(recognised.layout.family == "modern", available)
     for name, (rule, required) in DERIVED.items():
         if name not in available and available.issuperset(required):
-            out[name] = rule(recognised.layout.family == "modern")
+            out[name] = rule(recognised.layout.family == "modern", recognised.restricted)
     out |= made_of_places(recognised)
     numbers = [cell for cell in cells if cell.kind == "number"]
     out["exempt"] = joined((cell.column, cell.exempt) for cell in numbers)
     out["blank"] = joined((cell.column, cell.blank) for cell in numbers)
-    out["unknown_codes"] = _unknown([cell for cell in cells if cell.kind == "code"])
+    out["unknown_codes"] = _unknown([cell for cell in cells if cell.kind == "code"], recognised.restricted)
     out["unit_flag"] = unit_flag()
     return out
 
@@ -667,13 +691,14 @@ def _changed_in_2018(modern: bool, available: set[str]) -> dict[str, str]:
     return {column: _as_code(column, sql) for column, sql in out.items()}
 
 
-def _unknown(codes: list[Cell]) -> str:
+def _unknown(codes: list[Cell], restricted: bool) -> str:
     """SQL of a JSON object of the codes that are not known; null where all are."""
     if not codes:
         return "NULL::VARCHAR"
     key = {cell.column: literal(f'"{cell.column}": ') for cell in codes}
+    filed = {cell.column: submission.shown(cell.filed) if restricted else cell.filed for cell in codes}
     parts = ", ".join(
-        f"CASE WHEN {cell.unknown} THEN {key[cell.column]} || to_json({cell.filed}) END" for cell in codes
+        f"CASE WHEN {cell.unknown} THEN {key[cell.column]} || to_json({filed[cell.column]}) END" for cell in codes
     )
     struct_text = "'{' || " + f"concat_ws(', ', {parts})" + " || '}'"
     return f"CASE WHEN {any_of(cell.unknown for cell in codes)} THEN {struct_text} END"
@@ -683,7 +708,7 @@ _REQUIRED = {"activity_year": Refusal.MISSING_VALUE, "action_taken": Refusal.MIS
 """Columns that a file must fill in where it has them."""
 
 
-def _refusal(cells: list[Cell]) -> str:
+def _refusal(cells: list[Cell], restricted: bool) -> str:
     """SQL of the first fault of a row; whether there is any is tested first, since hardly any row has one."""
     faults, any_fault = [], []
     for cell in cells:
@@ -696,10 +721,16 @@ def _refusal(cells: list[Cell]) -> str:
         if cell.kind == "number":
             faults += [(reason, cell, test) for reason, test in cell.faults(CANONICAL[cell.column]).items()]
             any_fault.append(cell.faulty(CANONICAL[cell.column]))
+    withheld = literal(submission.WITHHELD_VALUE)
     cases = " ".join(
-        f"WHEN {test} THEN {{'reason': {literal(reason)}, 'column': {literal(cell.column)}, 'detail': {cell.filed}}}"
+        f"WHEN {test} THEN {{'reason': {literal(reason)}, 'column': {literal(cell.column)}, "
+        f"'detail': {withheld if restricted else cell.filed}}}"
         for reason, cell, test in faults
     )
+    if restricted:  # a row of another lender, or of another record type, may have anything in any place
+        fault = f"'reason': {literal(submission.REFUSED)}, 'column': 'lender_id', 'detail': {submission.FAULT}"
+        cases = f"WHEN {submission.FAULT} IS NOT NULL THEN {{{fault}}} {cases}"
+        any_fault.insert(0, f"{submission.FAULT} IS NOT NULL")
     return (
         f"CASE WHEN {any_of(any_fault)} THEN CASE {cases} END END"
         if faults

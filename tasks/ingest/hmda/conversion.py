@@ -4,11 +4,13 @@
 
 import gzip
 import io
+import json
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -27,8 +29,10 @@ from schemas.errors import DataQualityError, InfrastructureError, SuiteError
 from schemas.table import Table
 from schemas.tables.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS
 from schemas.terms import Refusal
+from tasks.ingest.hmda import submission
 from tasks.ingest.hmda.canonical import CANONICAL, lacking, literal, parquet, quoted, select
-from tasks.ingest.hmda.layouts import Recognised
+from tasks.ingest.hmda.edits import EDITS, REPEATED, judged, repeated_rows
+from tasks.ingest.hmda.layouts import SUBMISSION, Recognised
 from tasks.lake.storage import Setting, connected, threads
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -189,7 +193,14 @@ def open_raw(connection: duckdb.DuckDBPyConnection, recognised: Recognised, most
         parts = [
             _delimited(recognised, piece, name, i) for i, (piece, name) in enumerate(zip(pieces, names, strict=True))
         ]
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW raw AS {' UNION ALL '.join(parts)}")
+    rows = " UNION ALL ".join(parts)
+    if recognised.layout is SUBMISSION:
+        # what identifies a loan or a person is in this view alone, which nothing reads but SQL of the layout
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW fields AS {submission.filed(rows, recognised.sheet)}")
+        repeated = repeated_rows("FROM fields", submission.FIELDS)
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {REPEATED} AS {repeated}")
+        rows = submission.view(judged("FROM fields", submission.FIELDS), recognised.sheet)
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW raw AS {rows}")
     return pieces
 
 
@@ -262,8 +273,8 @@ def _delimited(recognised: Recognised, piece: Piece, name: str, index: int) -> s
         name,
         header=str(piece.header).lower(),
         delim=literal(recognised.delimiter),
-        quote="'\"'",
-        escape="'\"'",
+        quote=literal("" if recognised.layout is SUBMISSION else '"'),
+        escape=literal("" if recognised.layout is SUBMISSION else '"'),
         columns="{" + columns + "}",
         store_rejects="true",
         rejects_table=literal(_rejects(index)),
@@ -312,6 +323,10 @@ def check(file: Path, declared: Table) -> None:
 
 
 APPLICATIONS_FILE, REFUSALS_FILE = "applications.parquet", "refusals.parquet"
+EDITS_FILE = "edits.json"
+"""Of a lender's own submission: its edits as a suite of expectations, and their result."""
+_NAMED_ROWS = 10
+"""Rows named for an edit; all are counted, and each has its own edits in ``failed_edits``."""
 _MEMORY = "1200MB"
 """Of DuckDB; Python and what DuckDB does not count need some more, and 2 GB is what may be used."""
 _MOST_THREADS = 4
@@ -333,6 +348,23 @@ class Converted:
     """Column -> code that no filing guide lists -> rows; the column is null in them."""
     flags: Mapping[str, int]
     """Sign of a wrong unit -> rows."""
+    filled: Mapping[str, int] = field(default_factory=dict)
+    """Column with unknown codes -> rows in which the file has anything there."""
+    faults: tuple["Fault", ...] = ()
+    """Refused rows by reason and column."""
+    edits: Mapping[str, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
+    """Number of an edit that rows of a submission fail -> how many, and the numbers of the first of them."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Rows that were refused for one reason by one column."""
+
+    reason: str
+    column: str | None
+    rows: int
+    example: str | None
+    """What stands in one of them."""
 
 
 def convert(recognised: Recognised, target: Path) -> Converted:
@@ -347,13 +379,14 @@ def convert(recognised: Recognised, target: Path) -> Converted:
     draft, refusals = target / f".{APPLICATIONS_FILE}", target / f".{REFUSALS_FILE}"
     try:
         target.mkdir(parents=True, exist_ok=True)
-        with _connected(target) as connection:
+        with _connected(target, recognised.layout is SUBMISSION) as connection:
             pieces = open_raw(connection, recognised, _threads())
             query = select(recognised)
             rows = _written(connection, f"SELECT * EXCLUDE (refusal) FROM ({query}) WHERE refusal IS NULL", draft)
             all_fit = rows == recognised.lines - recognised.header
             refused = _written(connection, _NONE_REFUSED if all_fit else _REFUSED.format(query), refusals)
             broken = broken_rows(connection, recognised, pieces, rows + refused)
+            submission.check_entries(recognised.path.name, recognised.sheet, rows + refused + len(broken))
             if len(broken):
                 _renumber(draft, pieces, broken)
                 _renumber(refusals, pieces, broken)
@@ -363,7 +396,11 @@ def convert(recognised: Recognised, target: Path) -> Converted:
             reasons = _counts(connection, refusals, "reason")
             unknown, flags = _unknown_codes(connection, draft), _flags(connection, draft)
             years = _counts(connection, draft, "activity_year")
-            converted = Converted(rows + sum(reasons.values()), rows, reasons, years, unknown, flags)
+            filled, faults = _filled(connection, draft, unknown), _faults(connection, refusals)
+            edits = _edits(connection, draft, target) if recognised.layout is SUBMISSION else {}
+            converted = Converted(
+                rows + sum(reasons.values()), rows, reasons, years, unknown, flags, filled, faults, edits
+            )
         refusals.replace(target / REFUSALS_FILE)
         draft.replace(target / APPLICATIONS_FILE)
     except (duckdb.OutOfMemoryException, duckdb.IOException, OSError) as error:
@@ -381,7 +418,8 @@ def _threads() -> int:
 
 
 @contextmanager
-def _connected(target: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+def _connected(target: Path, judged: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection for a conversion; where rows are judged by edits, their conditions are run as they are written."""
     spill = target / ".spill"
     settings: dict[str, Setting] = {
         "memory_limit": _MEMORY,
@@ -389,6 +427,8 @@ def _connected(target: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         "threads": _threads(),
         "preserve_insertion_order": False,  # rows carry their numbers; to keep their order would cost memory
         "autoinstall_known_extensions": False,
+        # to rewrite the conditions of so many edits takes seconds, and they run no faster
+        **({"disabled_optimizers": "expression_rewriter"} if judged else {}),
     }
     try:
         with connected(settings) as connection:
@@ -464,6 +504,43 @@ def _unknown_codes(connection: duckdb.DuckDBPyConnection, draft: Path) -> dict[s
     return out
 
 
+def _filled(
+    connection: duckdb.DuckDBPyConnection, draft: Path, unknown: Mapping[str, Mapping[str, int]]
+) -> dict[str, int]:
+    """Rows with a value, known or unknown, of each column with unknown codes."""
+    if not unknown:
+        return {}
+    counts = ", ".join(f"count({quoted(name)})" for name in unknown)
+    ((*known,),) = connection.execute(f"SELECT {counts} FROM {parquet(draft)}").fetchall()
+    return {name: int(rows) + sum(unknown[name].values()) for name, rows in zip(unknown, known, strict=True)}
+
+
+def _faults(connection: duckdb.DuckDBPyConnection, refusals: Path) -> tuple[Fault, ...]:
+    rows = connection.execute(
+        f'SELECT reason, "column", count(*), min(detail) FROM {parquet(refusals)} GROUP BY ALL ORDER BY 3 DESC, 1, 2'
+    ).fetchall()
+    return tuple(Fault(*row) for row in rows)
+
+
+def _edits(connection: duckdb.DuckDBPyConnection, draft: Path, target: Path) -> dict[str, tuple[int, tuple[int, ...]]]:
+    """Hold the rows against the edits, as expectations, and write down what came of it."""
+    from tasks.pipeline.validation import terms_listed  # loads Great Expectations
+
+    words = {edit.number: edit.words for edit in EDITS}
+    rows = pads.dataset(draft, format="parquet")
+    counts, kept = terms_listed(HMDA_APPLICATIONS.name, rows, "failed_edits", words)
+    (target / EDITS_FILE).write_text(json.dumps(kept, indent=1) + "\n")
+    if not counts:
+        return {}
+    numbers = dict(
+        connection.execute(
+            f"SELECT number, list(source_row ORDER BY source_row)[:{_NAMED_ROWS}] FROM (SELECT source_row, "
+            f"unnest(string_split(failed_edits, ',')) AS number FROM {parquet(draft)}) GROUP BY number"
+        ).fetchall()
+    )
+    return {number: (rows_of, tuple(numbers[number])) for number, rows_of in counts.items()}
+
+
 def _flags(connection: duckdb.DuckDBPyConnection, draft: Path) -> dict[str, int]:
     return dict(
         connection.execute(
@@ -486,8 +563,10 @@ Departure = Literal[
     "other_order",
     "no_header",
     "unknown_code",
+    "unread_cells",
     "malformed_line",
     "refused_row",
+    "failed_edit",
     "unit_error",
 ]
 Severity = Literal["note", "warning", "error"]
@@ -507,9 +586,26 @@ class Finding(BaseModel):
     column: str | None = None
     code: str | None = None
     rows: int = 0
+    of: int = 0
+    """Of unread cells: how many are filled in."""
     policy: Treatment = "accept"
     """What an audit does about it where its spec names the column and sets no policy."""
     text: str
+
+    @property
+    def emptied(self) -> bool:
+        """Whether more of a column could not be read than may be."""
+        return self.kind == "unread_cells" and self.rows > _MOST_UNREAD * self.of
+
+
+_MOST_UNREAD = 0.05
+"""Of the cells of a column that are filled in."""
+_HINTS = (
+    (r"-?\d(\.\d+)?[eE]\+\d+", "a spreadsheet shortened them, and what is gone is in the delivered file alone"),
+    (r"(?i)null|nan|none|n/a|#n/a|<na>", "a program's word for nothing: HMDA has NA, or nothing"),
+    (r"0(\.0)?", "0 is no code of it: where it stands for a blank cell, leave the cell blank"),
+)
+"""Pattern of what stands in cells that are not read -> what became of them."""
 
 
 class SchemaReport(BaseModel):
@@ -524,6 +620,10 @@ class SchemaReport(BaseModel):
     rows_in: int
     rows: int
     refused: Mapping[str, int]
+    amounts: Literal["exact", "midpoints", "thousands"] = "midpoints"
+    """How amounts of loans and values of properties are filed; midpoints are those of bands of 10,000 dollars."""
+    lender: str = ""
+    """Of a submission: the name on its transmittal sheet."""
     findings: tuple[Finding, ...]
 
 
@@ -537,6 +637,8 @@ def report_on(recognised: Recognised, converted: Converted) -> SchemaReport:
         rows_in=converted.rows_in,
         rows=converted.rows,
         refused=dict(converted.refused),
+        amounts=_amounts(recognised),
+        lender=recognised.sheet.lender if recognised.sheet else "",
         findings=(*_of_columns(recognised), *_of_rows(converted), *_lacks(recognised)),
     )
 
@@ -563,22 +665,47 @@ def _use(unknown: str) -> str:
     return "it can be named in the spec as it is"
 
 
+def _amounts(recognised: Recognised) -> Literal["exact", "midpoints", "thousands"]:
+    if recognised.layout is SUBMISSION:
+        return "exact"
+    return "midpoints" if recognised.layout.family == "modern" else "thousands"
+
+
 def _of_rows(converted: Converted) -> Iterator[Finding]:
     for column, codes in converted.unknown_codes.items():
+        yield _unread(column, codes, converted.filled[column])
         for code, rows in codes.items():
             text = f"{column} is {code!r}, which no filing guide lists"
             form: dict[str, Any] = {"column": column, "code": code, "rows": rows, "policy": _POLICY.unknown_codes}
             yield Finding(kind="unknown_code", severity="warning", text=text, **form)
-    for reason, rows in converted.refused.items():
-        broken = reason == Refusal.MALFORMED_LINE
+    for fault in converted.faults:
+        broken = fault.reason == Refusal.MALFORMED_LINE
         what = "could not be split into columns" if broken else "are no applications"
-        text = f"{rows:,} rows {what}, and are refused: {reason}"
+        where = f" in {fault.column}" if fault.column else ""
+        example = f", such as {fault.example!r}" if fault.example else ""
+        text = f"{fault.rows:,} rows {what}, and are refused: {fault.reason}{where}{example}"
         kind: Departure = "malformed_line" if broken else "refused_row"
-        yield Finding(kind=kind, severity="error", rows=rows, policy="quarantine", text=text)
+        form = {"column": fault.column, "rows": fault.rows, "policy": "quarantine", "text": text}
+        yield Finding(kind=kind, severity="error", **form)
+    words = {edit.number: edit.words for edit in EDITS}
+    for number, (rows, places) in converted.edits.items():
+        named = ", ".join(map(str, places)) + (", ..." if rows > len(places) else "")
+        text = f"edit {number} fails in {rows:,} rows ({named}): {words[number]}"
+        yield Finding(kind="failed_edit", severity="warning", code=number, rows=rows, text=text)
     for rule, rows in converted.flags.items():
         if rows:
             text = f"{rows:,} rows look as if in another unit: {rule}; they are kept and flagged"
             yield Finding(kind="unit_error", severity="warning", rows=rows, text=text)
+
+
+def _unread(column: str, codes: Mapping[str, int], filled: int) -> Finding:
+    """One line on the cells of a column that are filled in and could not be read."""
+    rows, usual = sum(codes.values()), max(codes, key=lambda code: codes[code])
+    hint = next((words for pattern, words in _HINTS if re.fullmatch(pattern, usual)), "no filing guide lists them")
+    text = f"{rows:,} of {filled:,} cells of {column} are not read, such as {usual!r}: {hint}"
+    severity: Severity = "error" if rows > _MOST_UNREAD * filled else "warning"
+    form: dict[str, Any] = {"column": column, "rows": rows, "of": filled, "policy": _POLICY.unknown_codes}
+    return Finding(kind="unread_cells", severity=severity, text=text, **form)
 
 
 def _lacks(recognised: Recognised) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Literal
 
 from schemas.errors import DataQualityError, InfrastructureError
+from tasks.ingest.hmda import submission
 from tasks.ingest.sources.delimited_text import Dialect, Records, whole_lines
 from tasks.ingest.sources.raw import check_regular
 
@@ -28,6 +29,10 @@ from tasks.ingest.sources.raw import check_regular
 
 _CHUNK = 4 * 2**20
 _HEAD = 2**20
+_ARCHIVES = 2
+"""Levels of archives: a file set that holds the publisher's own zip."""
+_NOT_ROWS = ("__MACOSX/", ".DS_Store")
+"""What computers put into an archive beside its files."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ class Opened:
     """Lines of the whole file, blank ones and a last one without an end included."""
     line_end: str
     delimiter: str
-    """Pipe or comma, whichever the first line has more of."""
+    """Comma, pipe, tab or semicolon: that of which the first line has most."""
 
 
 def opened(path: Path, scratch: Path, limits: Limits | None = None) -> Opened:
@@ -82,9 +87,14 @@ def opened(path: Path, scratch: Path, limits: Limits | None = None) -> Opened:
                 f"{path.name} is Parquet, and files of HMDA are delivered as text, plain or packed; an audit takes a "
                 "vintage's rows (applications) as source.path, and other Parquet as kind: parquet"
             )
+        plain, folder = path, scratch
+        for _ in range(_ARCHIVES):
+            if magic.startswith(b"PK"):
+                plain, folder = _extracted(plain, folder, limits), folder / "inner"
+                magic = _first_bytes(plain)
         if magic.startswith(b"PK"):
-            return _text(_extracted(path, scratch, limits), "none", limits, path.name)
-        return _text(path, "gzip" if magic.startswith(b"\x1f\x8b") else "none", limits, path.name)
+            raise DataQualityError(f"{path.name} holds a zip in a zip in a zip: unpack it and give the file of rows")
+        return _text(plain, "gzip" if magic.startswith(b"\x1f\x8b") else "none", limits, path.name)
     except (zipfile.BadZipFile, NotImplementedError, gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise DataQualityError(f"{path.name} is damaged or cut short ({error}): fetch it again") from error
     except OSError as error:
@@ -120,7 +130,7 @@ def _extracted(path: Path, scratch: Path, limits: Limits) -> Path:
 
 
 def _only_member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
-    members = archive.infolist()
+    members = [member for member in archive.infolist() if not member.filename.startswith(_NOT_ROWS)]
     if len(members) != 1:
         raise DataQualityError(
             f"{name} holds {len(members)} members, and one file of rows is expected: unpack it and give the file"
@@ -179,10 +189,10 @@ def _text(path: Path, compression: Literal["none", "gzip"], limits: Limits, name
 
 
 def _dialect(chunk: bytes) -> Dialect:
-    """By the first line; what has neither pipes nor commas has columns of fixed widths, and no quotes."""
-    first = chunk.lstrip().split(b"\n", 1)[0]
-    delimiter = b"|" if first.count(b"|") > first.count(b",") else b","
-    return Dialect(delimiter, quoting=delimiter in first)
+    """By the first line; what has none of these marks has columns of fixed widths, and a submission has no quotes."""
+    first = chunk.removeprefix(codecs.BOM_UTF8).lstrip(b" \r\n").split(b"\n", 1)[0]
+    delimiter = max((b",", b"|", b"\t", b";"), key=first.count)  # of equal counts the first
+    return Dialect(delimiter, quoting=delimiter in first and not submission.begins_one(first))
 
 
 class _Encoding:
@@ -390,7 +400,9 @@ LAYOUTS: tuple[Layout, ...] = (
     Layout("data_browser", "modern", (2018, _NO_LAST), _DATA_BROWSER, header=True),
     Layout("modified_lar", "modern", (2018, _NO_LAST), _MODIFIED_LAR, header=True),
 )
-BY_NAME = {layout.name: layout for layout in LAYOUTS}
+SUBMISSION = Layout(submission.NAME, "modern", (2018, _NO_LAST), submission.FIELDS, header=False)
+"""A lender's own submission, which is not published: no header is held against its names."""
+BY_NAME = {layout.name: layout for layout in (*LAYOUTS, SUBMISSION)}
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -417,6 +429,9 @@ _SHAPES = {  # of the columns by which one layout is told from another; blank ce
     **dict.fromkeys(("loan_amount", "loan_amount_000s", "tract_population", "population"), r"[-+0-9.eE]+|NA|Exempt"),
 }
 _YEARS = ("activity_year", "as_of_year")
+_RATIO = "debt_to_income_ratio"
+FILLER = "no_field"
+"""Name of what stands behind the mark at the end of each line: nothing."""
 _FIXED = BY_NAME["nara_fixed"]
 """The one layout of fixed width."""
 
@@ -438,11 +453,25 @@ class Recognised:
     unknown: tuple[str, ...] = ()
     """Columns of the file that the layout has not."""
     header: bool = True
-    """Whether the first line is a header."""
+    """Whether the first line is a header, or the transmittal sheet of a submission."""
     compression: Literal["none", "gzip"] = "none"
     line_end: str = "\n"
     lines: int = 0
     """Lines of the file, its header included."""
+    sheet: submission.Sheet | None = None
+    """Of a submission, if it has one."""
+    exact_ratio: bool = False
+    """Whether debt-to-income ratios are exact numbers in place of published bands."""
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """Columns that leave the reader, by which canonical columns are made."""
+        return submission.GIVEN if self.layout is SUBMISSION else self.columns
+
+    @property
+    def restricted(self) -> bool:
+        """Whether it is a lender's own file, of which nothing is told but counts."""
+        return self.layout is SUBMISSION
 
 
 def recognise(path: Path, scratch: Path, limits: Limits | None = None) -> Recognised:
@@ -453,46 +482,81 @@ def recognise(path: Path, scratch: Path, limits: Limits | None = None) -> Recogn
             so; a lender's own submission; or the file cannot be opened (see ``opening``).
         InfrastructureError: the file cannot be read, or the disk is too small.
     """
-    file = opened(path, scratch, limits)
+    return _recognised(path, opened(path, scratch, limits))[0]
+
+
+def _recognised(path: Path, file: Opened) -> tuple[Recognised, list[list[str]]]:
+    """The layout of an opened file, and the first records below its header; none of fixed widths."""
     lines = _lines(file)
     if not lines:
         raise DataQualityError(f"{path.name} has blank lines alone: rows of applications are expected")
     if file.head.lstrip()[:1] == b"<":
         raise DataQualityError(f"{path.name} is a web page and no data: the download failed, fetch it again")
+    sheet, exact, records = None, False, list[list[str]]()
     if _is_fixed(lines):
         layout, names, has_header = _fixed(path.name, lines), list(_FIXED.columns), False
     else:
-        layout, names, has_header = _delimited(path.name, _records(path.name, lines, file.delimiter))
+        records = _records(path.name, lines, file.delimiter)
+        if submission.is_submission(records):
+            sheet = submission.sheet_of(path.name, records)
+            layout, names, has_header = SUBMISSION, list(SUBMISSION.columns), sheet is not None
+        else:
+            layout, names, has_header = _delimited(path.name, records)
+            exact = _is_exact(names, records[has_header:])
     layout_names, file_names = set(layout.columns), set(names)
-    return Recognised(
+    recognised = Recognised(
         *(file.path, layout, "" if layout.stops else file.delimiter, file.encoding, tuple(names)),
         missing=tuple(name for name in layout.columns if name not in file_names),
-        unknown=tuple(name for name in names if name not in layout_names),
+        unknown=tuple(name for name in names if name not in layout_names and name != FILLER),
         header=has_header,
         compression=file.compression,
         line_end=file.line_end,
         lines=file.lines,
+        sheet=sheet,
+        exact_ratio=exact,
     )
+    return recognised, records[has_header:]
 
 
-def years_said(path: Path, scratch: Path) -> tuple[int, ...]:
-    """The years that the first rows of a file are of, in order; none where it has no such column.
+@dataclass(frozen=True)
+class Outline:
+    """What the first rows of a file say of all of them."""
+
+    layout: str
+    rows: int
+    """Lines without a header or a sheet."""
+    years: tuple[int, ...]
+    """In order; none where it has no such column."""
+    lenders: frozenset[str]
+    """LEIs; none of years before 2018."""
+    states: frozenset[str]
+
+
+def outlined(path: Path, scratch: Path) -> tuple[Recognised, Outline]:
+    """The layout of a file, and what it is by its first rows.
 
     Raises:
         DataQualityError, InfrastructureError: as ``recognise`` says.
     """
     file = opened(path, scratch)
-    lines = _lines(file)
-    if not lines:
-        return ()
-    if _is_fixed(lines):
-        year_texts = {line[: _FIXED.stops[0]] for line in lines}
+    recognised, records = _recognised(path, file)
+    rows, sheet = recognised.lines - recognised.header, recognised.sheet
+    if recognised.layout.stops:
+        years = {line[: _FIXED.stops[0]] for line in _lines(file)}
+        return recognised, Outline(recognised.layout.name, rows, _years(years), frozenset(), frozenset())
+    below = [row for row in records if len(row) == len(recognised.columns)]
+    cells = {name: {_plain(row[i]) for row in below} for i, name in enumerate(recognised.columns)}
+    if recognised.layout is SUBMISSION:
+        years = submission.year_of(sheet, below)
     else:
-        records = _records(path.name, lines, file.delimiter)
-        _, names, has_header = _delimited(path.name, records)
-        at = next((names.index(name) for name in _YEARS if name in names), None)
-        year_texts = set() if at is None else {row[at].strip() for row in records[has_header:] if len(row) > at}
-    return tuple(sorted(int(year) for year in year_texts if re.fullmatch(_SHAPES["as_of_year"], year)))
+        years = next((cells[name] for name in _YEARS if name in cells), set())
+    leis = {cell for cell in cells.get("lei", ()) if re.fullmatch(_SHAPES["lei"], cell)}
+    states = {cell for cell in cells.get("state_code", ()) if re.fullmatch("[A-Z]{2}", cell) and cell != "NA"}
+    return recognised, Outline(recognised.layout.name, rows, _years(years), frozenset(leis), frozenset(states))
+
+
+def _years(texts: Iterable[str]) -> tuple[int, ...]:
+    return tuple(sorted({int(year) for year in texts if re.fullmatch(_SHAPES["as_of_year"], year)}))
 
 
 def _lines(file: Opened) -> list[str]:
@@ -502,7 +566,14 @@ def _lines(file: Opened) -> list[str]:
     return [line for line in complete if line.strip()][: _SAMPLE_ROWS + 1]
 
 
+def _plain(cell: str) -> str:
+    """A code without blanks and without the decimals that spreadsheets and data frames append."""
+    return re.sub(r"\.0+$", "", cell.strip())
+
+
 def _records(name: str, lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    if submission.begins_one(lines[0].encode()):  # its quotes are letters, as in a street's name
+        return [line.split(delimiter) for line in lines]
     try:
         return [record for record in csv.reader(lines, delimiter=delimiter) if record]
     except csv.Error as error:
@@ -526,18 +597,14 @@ def _fixed(name: str, lines: Sequence[str]) -> Layout:
 
 def _delimited(name: str, records: Sequence[Sequence[str]]) -> tuple[Layout, list[str], bool]:
     """The layout, the names of the file's columns, and whether the first record is a header."""
-    first = records[0]
-    if (first[0], len(first)) in (("1", 15), ("2", 110)):
-        raise DataQualityError(
-            f"{name} is a lender's own submission, with identifiers of loans, addresses and exact ages that public "
-            "HMDA leaves out, and is not read: fetch the lender's Modified LAR, or its rows from the data browser"
-        )
     names = [normalised(cell) or f"unnamed_{i}" for i, cell in enumerate(records[0], start=1)]
     layout_columns = {name for layout in LAYOUTS for name in layout.columns}
     is_header = sum(name in layout_columns for name in names) * 2 > len(names)
     if not is_header:
         layout = _by_count(name, records)
-        return layout, list(layout.columns), False
+        return layout, [*layout.columns, FILLER][: max(len(layout.columns), len(records[0]))], False
+    if not records[0][-1].strip() and _ends_blank(records):
+        names[-1] = FILLER
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         raise DataQualityError(f"{name}: the header names {twice} more than once; every column needs its own name")
@@ -576,22 +643,40 @@ def _by_names(name: str, names: Sequence[str], rows: Sequence[Sequence[str]]) ->
 
 
 def _by_count(name: str, records: Sequence[Sequence[str]]) -> Layout:
-    """The layout with as many columns as most lines have fields, and with fitting values; without header first."""
+    """The layout with as many columns as most lines have fields, and with fitting values; without header first.
+
+    A mark behind the last field of every line ends no field of its own.
+    """
     count = Counter(map(len, records)).most_common(1)[0][0]
     rows = [record for record in records if len(record) == count]
-    of_length = [layout for layout in LAYOUTS if len(layout.columns) == count and not layout.stops]
-    for layout in sorted(of_length, key=lambda layout: layout.header):
-        if not _misfits(layout, layout.columns, rows):
-            return layout
+    cut = [record[:-1] for record in rows] if _ends_blank(records) else []
+    for width, cells in ((count, rows), (count - 1, cut)):
+        of_length = [layout for layout in LAYOUTS if len(layout.columns) == width and not layout.stops and cells]
+        for layout in sorted(of_length, key=lambda layout: layout.header):
+            if not _misfits(layout, layout.columns, cells):
+                return layout
     layout_list = ", ".join(f"{len(layout.columns)} ({layout.name})" for layout in LAYOUTS)
+    of_length = [layout for layout in LAYOUTS if len(layout.columns) == count and not layout.stops]
     closest_layout = (
         f"; as {of_length[0].name}, {_told(_misfits(of_length[0], of_length[0].columns, rows))}" if of_length else ""
     )
     raise DataQualityError(
         f"{name} begins with no header of HMDA, and its rows of {count} fields fit no layout"
-        f"{closest_layout}. Known are {layout_list} "
-        "columns. A lender's Modified LAR has to come with its header; other files: use kind: csv"
+        f"{closest_layout}. Known are {layout_list} columns; other files: use kind: csv"
     )
+
+
+def _ends_blank(records: Sequence[Sequence[str]]) -> bool:
+    return not any(record[-1].strip() for record in records)
+
+
+def _is_exact(names: Sequence[str], rows: Iterable[Sequence[str]]) -> bool:
+    """Whether a file has a debt-to-income ratio that the publisher would have put into a band."""
+    if _RATIO not in names:
+        return False
+    at = names.index(_RATIO)
+    values = {_plain(row[at]) for row in rows if len(row) == len(names)}
+    return any(re.fullmatch(r"\d+\.\d+|[0-2]?\d|3[0-5]|[5-9]\d|\d{3,}", value) for value in values)
 
 
 def _misfits(layout: Layout, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
@@ -601,7 +686,7 @@ def _misfits(layout: Layout, columns: Sequence[str], rows: Iterable[Sequence[str
     for i, column in enumerate(columns):
         if column not in _SHAPES or column not in layout.columns:
             continue
-        values = [re.sub(r"\.0+$", "", row[i].strip()) for row in full_rows]
+        values = [_plain(row[i]) for row in full_rows]
         filled_values = [value for value in values if value and value != "NA"]
         odd = [value for value in filled_values if not _fits(layout, column, value)]
         if len(odd) * 2 > len(filled_values):

@@ -17,9 +17,18 @@ import pyarrow.parquet as pq
 from schemas.audit.partition import ALL, Part
 from schemas.audit.source import Source
 from schemas.errors import DataQualityError, InfrastructureError, SpecError, nearest
-from schemas.tables.hmda import EXEMPT_CODE
+from schemas.tables.hmda import EXEMPT_CODE, SUBMITTED
 from schemas.terms import Refusal
-from tasks.ingest.hmda.canonical import CANONICAL, DERIVED, lacking, listed, literal, parquet, quoted
+from tasks.ingest.hmda.canonical import (
+    CANONICAL,
+    DERIVED,
+    SQL_TYPES,
+    lacking,
+    listed,
+    literal,
+    parquet,
+    quoted,
+)
 from tasks.ingest.hmda.conversion import broken_rows, open_raw, source_rows
 from tasks.ingest.hmda.layouts import Recognised, recognise
 from tasks.ingest.sources import files, raw
@@ -81,14 +90,22 @@ def table_of(rows: Path, part: Part | None = None) -> str:
     Whoever asks for a part still says so in a predicate: other lenders are in the same files.
     """
     if part is None or part.column != LENDER or not rows.is_dir() or not rows.with_name(LENDERS_FILE).is_file():
-        return parquet(rows)
+        return _whole(rows, parquet(rows))
     is_lender = pc.field(LENDER) == part.value
     lender_states = pq.read_table(
         rows.with_name(LENDERS_FILE), columns=["states"], filters=is_lender, partitioning=None
     )
     states = {f"state={state}" for text in lender_states["states"].to_pylist() for state in text.split(",")}
     files = [file for file in files_of(rows) if file.parent.name in states]
-    return f"read_parquet({listed(map(str, files))}, hive_partitioning = false)" if files else parquet(rows)
+    table = f"read_parquet({listed(map(str, files))}, hive_partitioning = false)" if files else parquet(rows)
+    return _whole(rows, table)
+
+
+def _whole(rows: Path, table: str) -> str:
+    """The same with the columns that a vintage of an earlier release lacks, which are null in it."""
+    column_names = set(pq.read_schema(files_of(rows)[0]).names)
+    later = [f"NULL::{SQL_TYPES[CANONICAL[name].type]} AS {name}" for name in SUBMITTED if name not in column_names]
+    return f"(SELECT *, {', '.join(later)} FROM {table})" if later else table
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -218,7 +235,7 @@ def _check_canonical(path: Path) -> None:
         column_names = set(pq.read_schema(files_of(path)[0]).names)
     except (OSError, pa.ArrowException) as error:
         raise InfrastructureError(f"{path.name} cannot be read: {error}") from error
-    lacking = [name for name in CANONICAL if name not in column_names]
+    lacking = [name for name in CANONICAL if name not in column_names and name not in SUBMITTED]
     if lacking or path.stem != "applications":
         why = f"it has no column {lacking[0]!r}" if lacking else "a vintage's file is called applications.parquet"
         raise DataQualityError(

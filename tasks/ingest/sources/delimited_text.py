@@ -5,6 +5,7 @@ import csv
 import io
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,9 @@ from numpy.typing import NDArray
 
 from schemas.audit.source import Source
 from schemas.errors import DataQualityError, SeveralLinesError
+from tasks.ingest.sources.containers import blocks, packing, unpacked
+from tasks.ingest.sources.encodings import to_utf8
+from tasks.ingest.sources.layout import usable_names
 
 # --------------------------------------------------------------------------------------------------------------------
 # Counts the records of delimited text over its bytes, so that what a parser reads can be held against it.
@@ -239,36 +243,30 @@ def _odd_runs(quotes: _Positions) -> _Positions:
 # Scope: bytes and lines. ``records`` counts them, and ``text`` makes a table of them.
 
 
-MOST_RATIO: Final = 200
-"""Bytes of text for a byte of the packed file."""
-FREE_BYTES: Final = 100_000_000
-"""So many bytes of text may come whatever the ratio."""
-_BLOCK: Final = 2**20
-
-
 class KeptLines:
-    """Chunks of whole lines without a byte order mark, without those that ``skip`` and ``comment`` leave out."""
+    """Chunks of whole lines in UTF-8, without a mark at the start, and without what ``skip`` and ``comment`` tell."""
 
-    def __init__(self, source: Source, path: Path, encoding: str) -> None:
+    def __init__(self, source: Source, path: Path) -> None:
         """Nothing is opened before the first chunk is read."""
         self._source, self._path = source, path
-        self._mark = None if source.comment is None else source.comment.encode(encoding)
+        self._mark = None if source.comment is None else source.comment.encode()
         self._left_out: list[int] = []  # of each line left out: how many were kept before it
 
     @property
-    def filtered(self) -> bool:
-        """Whether lines may be left out."""
-        return self._source.skip > 0 or self._mark is not None
+    def as_they_are(self) -> bool:
+        """Whether the chunks are what the file holds, so that a parser may read the file itself."""
+        plain = self._source.skip == 0 and self._mark is None and self._source.encoding == "utf-8"
+        return plain and packing(self._path) != "zip"
 
     def __iter__(self) -> Iterator[bytes]:
         """Read the file from its start.
 
         Raises:
             DataQualityError: it is no text, or larger than the limits allow.
-            OSError, pyarrow.ArrowException: it cannot be read or unpacked.
+            OSError, pyarrow.ArrowException, UnicodeDecodeError: it cannot be read, unpacked or decoded.
         """
-        chunks = whole_lines(self._blocks())
-        return self._filter(chunks) if self.filtered else chunks
+        chunks = whole_lines(to_utf8(self._blocks(), self._source.encoding))
+        return self._filter(chunks) if self._source.skip or self._mark is not None else chunks
 
     def line_number(self, row_number: int) -> int:
         """Number of a line in the file, from 1, of its number among those that were kept."""
@@ -277,6 +275,9 @@ class KeptLines:
     def _filter(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
         self._left_out, line_count = [], 0
         for chunk in chunks:
+            if self._mark is None and line_count >= self._source.skip:
+                yield chunk
+                continue
             out = []
             for line in chunk.splitlines(keepends=True):
                 line_count += 1
@@ -289,36 +290,51 @@ class KeptLines:
                 yield b"".join(out)
 
     def _blocks(self) -> Iterator[bytes]:
-        packed, total = self._path.stat().st_size, 0
-        with pa.input_stream(str(self._path), compression="detect") as stream:
-            while block := stream.read(_BLOCK):
-                if not total:
-                    self._check_start(block)
-                total += len(block)
-                self._check_size(total, packed)
-                if b"\0" in block:
-                    raise DataQualityError(
-                        f"{self._path.name} holds NUL bytes, and text has none: is it another kind of file, or UTF-16? "
-                        "Save it as UTF-8"
-                    )
-                yield block.removeprefix(codecs.BOM_UTF8) if total == len(block) else block
+        """The bytes of the file, unpacked, within limits."""
+        source, start = self._source, True
+        limit_words = "which is where source.maximum_bytes stops; raise it if the file is meant to be that large"
+        for block in blocks(self._path, source.member, source.maximum_bytes, limit_words):
+            if source.encoding not in ("utf-16", "utf-32"):
+                self._check_text(block, start)
+            start = False
+            yield block
 
-    def _check_start(self, block: bytes) -> None:
-        if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise DataQualityError(f"{self._path.name} is UTF-16 text, as spreadsheets export it: save it as UTF-8")
+    def _check_text(self, block: bytes, start: bool) -> None:
+        if start and block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise DataQualityError(
+                f"{self._path.name} is UTF-16 text, as spreadsheets export it: set source.encoding: utf-16"
+            )
+        if b"\0" in block:
+            raise DataQualityError(
+                f"{self._path.name} holds NUL bytes, and text has none: is it another kind of file, or UTF-16? "
+                "Set source.encoding: utf-16, or save it as UTF-8"
+            )
 
-    def _check_size(self, total: int, packed: int) -> None:
-        most = self._source.maximum_bytes
-        if total > most:
-            raise DataQualityError(
-                f"{self._path.name} holds more than {most:,} bytes of text, which is where source.maximum_bytes stops; "
-                "raise it if the file is meant to be that large"
-            )
-        if total > FREE_BYTES and total > MOST_RATIO * packed:
-            raise DataQualityError(
-                f"{self._path.name} unpacks to more than {MOST_RATIO} times its size, which no table does: stopped; "
-                "unpack it yourself if you trust it, and give the file"
-            )
+
+class _Content(io.RawIOBase):
+    """Chunks as a file, for a parser that reads it from its start to its end."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        """Nothing is read before the parser asks."""
+        self._chunks, self._rest = iter(chunks), b""
+
+    def readable(self) -> bool:
+        """It is read, and nothing else."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes: so many, or all."""
+        parts, count = [self._rest], len(self._rest)
+        while size < 0 or count < size:
+            chunk = next(self._chunks, b"")
+            if not chunk:
+                break
+            parts.append(chunk)
+            count += len(chunk)
+        content = b"".join(parts)
+        end = len(content) if size < 0 else size
+        self._rest = content[end:]
+        return content[:end]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -341,7 +357,7 @@ def names(source: Source, path: Path) -> list[str]:
     """
     quoting: Final = csv.QUOTE_MINIMAL if source.quote == "double" else csv.QUOTE_NONE
     try:
-        head = io.StringIO(b"".join(_head(source, path)).decode(_codec(source)), newline="")
+        head = io.StringIO(b"".join(_head(source, path)).decode(), newline="")
         first = next((row for row in csv.reader(head, delimiter=source.delimiter, quoting=quoting) if row), [])
     except (OSError, pa.ArrowException, UnicodeDecodeError, csv.Error) as error:
         raise _unreadable(source, path, error) from error
@@ -357,7 +373,9 @@ def names(source: Source, path: Path) -> list[str]:
             f"{path.name} has {len(first)} columns in its first row and source.header names {len(source.header)}; "
             "is source.delimiter right?"
         )
-    return list(source.header) or first
+    if source.header:
+        return list(source.header)
+    return usable_names(first) if source.intake is not None else first
 
 
 def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table, list[int]]:
@@ -368,14 +386,16 @@ def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table,
             cell has several lines without ``source.multiline``; the parser found more or fewer rows than there are.
     """
     malformed: list[int] = []
-    lines_before = 0 if source.header else 1  # a header is line 1, and the row after it is row 1
+    passed_over = 0 if source.header or source.intake is None else _blank_lines(source, path) + 1
+    lines_before = 0 if source.header else max(passed_over, 1)  # a header is line 1, and the row after it is row 1
 
     def skip(row: pacsv.InvalidRow) -> str:
         malformed.append(row.number - lines_before)
         return "skip"
 
+    column_names = names(source, path)
     convert = pacsv.ConvertOptions(
-        column_types=dict.fromkeys(names(source, path), pa.string()),
+        column_types=dict.fromkeys(column_names, pa.string()),
         strings_can_be_null=False,
         include_columns=list(columns),
     )
@@ -386,17 +406,19 @@ def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table,
         invalid_row_handler=skip,
     )
     try:
-        content, records = _counted(source, path)
-        options = pacsv.ReadOptions(  # one thread: rows keep their numbers
-            encoding=_codec(source),
+        records = counted(source, path)
+        # Names of an intake are cleaned: the header's own record is passed over. One thread: rows keep their numbers.
+        options = pacsv.ReadOptions(
             use_threads=False,
-            column_names=list(source.header) or None,
+            column_names=column_names if source.header or source.intake is not None else None,
+            skip_rows_after_names=passed_over,
             block_size=max(_TEXT_BLOCK, records.longest),
         )
-        text_table = pacsv.read_csv(content, read_options=options, parse_options=parse, convert_options=convert)
+        with _content(source, path) as content:
+            text_table = pacsv.read_csv(content, read_options=options, parse_options=parse, convert_options=convert)
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise _unreadable(source, path, error) from error
-    _check_balance(path, records.count - lines_before, text_table.num_rows + len(malformed))
+    _check_balance(path, records.count - (0 if source.header else 1), text_table.num_rows + len(malformed))
     return text_table, malformed
 
 
@@ -408,10 +430,31 @@ def _check_balance(path: Path, records: int, rows: int) -> None:
         )
 
 
+def _blank_lines(source: Source, path: Path) -> int:
+    """Lines without anything before the header."""
+    start = b"".join(_head(source, path))
+    return start[: len(start) - len(start.lstrip(b"\r\n"))].replace(b"\r\n", b"\n").count(b"\n")
+
+
+def counted(source: Source, path: Path) -> Records:
+    """The records of the file, its header among them, counted over its bytes.
+
+    Raises:
+        DataQualityError: as ``Records``, and ``KeptLines``.
+        OSError, pyarrow.ArrowException, UnicodeDecodeError: as ``KeptLines``.
+    """
+    lines = KeptLines(source, path)
+    records = Records(path.name, dialect(source), lines.line_number)
+    for chunk in lines:
+        records.add(chunk)
+    records.finish()
+    return records
+
+
 def _head(source: Source, path: Path) -> Iterator[bytes]:
     """Chunks up to the one in which the first record ends."""
-    lines = KeptLines(source, path, _codec(source))
-    records = Records(path.name, _dialect(source), lines.line_number)
+    lines = KeptLines(source, path)
+    records = Records(path.name, dialect(source), lines.line_number)
     for chunk in lines:
         records.add(chunk)
         yield chunk
@@ -420,30 +463,26 @@ def _head(source: Source, path: Path) -> Iterator[bytes]:
     records.finish()
 
 
-def _counted(source: Source, path: Path) -> tuple[Path | pa.BufferReader, Records]:
-    """The file, or what is left of it without the lines that the spec leaves out; and its records, counted."""
-    lines = KeptLines(source, path, _codec(source))
-    records, kept_chunks = Records(path.name, _dialect(source), lines.line_number), []
-    for chunk in lines:
-        records.add(chunk)
-        if lines.filtered:
-            kept_chunks.append(chunk)
-    records.finish()
-    return (pa.BufferReader(b"".join(kept_chunks)) if lines.filtered else path), records
+@contextmanager
+def _content(source: Source, path: Path) -> Iterator[Any]:
+    """What the parser reads: the file, or its lines as a stream where some are left out, packed or recoded."""
+    lines = KeptLines(source, path)
+    if not lines.as_they_are:
+        yield _Content(lines)
+        return
+    with unpacked(path) as stream:
+        yield stream
 
 
-def _dialect(source: Source) -> Dialect:
+def dialect(source: Source) -> Dialect:
+    """How the records of a source are written."""
     return Dialect(
-        source.delimiter.encode(_codec(source)),
+        source.delimiter.encode(),
         quoting=source.quote == "double",
         multiline=source.multiline,
         remedy='escape it ("") or set source.quote: none',
         remedy_for_lines="a cell of several lines needs source.multiline: true",
     )
-
-
-def _codec(source: Source) -> str:
-    return "utf8" if source.encoding == "utf-8" else source.encoding
 
 
 def _unreadable(source: Source, path: Path, error: Exception) -> DataQualityError:

@@ -6,20 +6,32 @@ their digest and their common header. Rows of one file: ``text`` and ``parquet``
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Final
 
 import pyarrow as pa
 
 from schemas.audit.source import Source
-from schemas.errors import DataQualityError, InfrastructureError
+from schemas.errors import DataQualityError, InfrastructureError, nearest
 from schemas.terms import Refusal
-from tasks.ingest.sources import delimited_text, parquet
+from tasks.ingest.sources import containers
 from tasks.ingest.sources.raw import Raw, Unread, check_regular
+from tasks.ingest.sources.reader_process import Facts
 from tasks.lake.store import sha256_of
 
-_FORMATS: dict[str, ModuleType] = {"csv": delimited_text, "parquet": parquet}
+_FORMATS: Final = {
+    "csv": "delimited_text",
+    "parquet": "parquet",
+    "feather": "typed_files",
+    "jsonl": "json_lines",
+    "excel": "workbooks",
+    "stata": "typed_files",
+    "sas": "typed_files",
+    "spss": "typed_files",
+}
 
 
 def locate(source: Source) -> list[Path]:
@@ -41,6 +53,17 @@ def locate(source: Source) -> list[Path]:
     return paths
 
 
+def pieces(source: Source) -> Iterator[tuple[Source, Path]]:
+    """Each table that the source reads: a file, or a member of a zip, with the source that reads it alone.
+
+    Raises:
+        EvenhandError: as ``locate``; or a zip has not the member that the source names.
+    """
+    for path in locate(source):
+        for member in containers.chosen(path, source.member):
+            yield source.model_copy(update={"path": str(path), "member": member}), path
+
+
 def digest(source: Source) -> str:
     """sha256 of the file; of several files, that of their digests in order."""
     digests = [sha256_of(path) for path in locate(source)]
@@ -53,22 +76,57 @@ def header(source: Source) -> list[str]:
     Raises:
         DataQualityError: a file has no header, a column stands in it twice, or two files differ in theirs.
     """
-    first, *other_paths = locate(source)
-    names = _names(source, first)
-    for path in other_paths:
-        if _names(source, path) != names:
+    first, *others = pieces(source)
+    names = _names(*first)
+    for piece, path in others:
+        if _names(piece, path) != names:
             raise DataQualityError(
-                f"{path.name} has other columns than {first.name}: files of one source share their columns and order"
+                f"{_called(piece, path)} has other columns than {_called(*first)}: "
+                "files of one source share their columns and order"
             )
     return names
 
 
+def known(source: Source, columns: Sequence[str]) -> list[str]:
+    """The columns, which the source has.
+
+    Raises:
+        DataQualityError: it lacks one; the nearest that it has is named.
+    """
+    names = header(source)
+    for column in columns:
+        if column not in names:
+            raise DataQualityError(f"{source.words} has no column {column!r}; {nearest(column, names)}")
+    return list(columns)
+
+
+def _called(piece: Source, path: Path) -> str:
+    return path.name if piece.member is None else f"{piece.member} of {path.name}"
+
+
 def _names(source: Source, path: Path) -> list[str]:
-    names: list[str] = _FORMATS[source.kind].names(source, path)
+    names: list[str] = _format(source).names(source, path)
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise DataQualityError(f"{path.name}: the header names {twice} more than once; every column needs its own name")
     return names
+
+
+def _format(source: Source) -> ModuleType:
+    """The module that reads a kind of file: ``names`` and ``table``."""
+    if source.kind not in _FORMATS:
+        raise ValueError(f"no file is of the kind {source.kind}")
+    return import_module(f"tasks.ingest.sources.{_FORMATS[source.kind]}")
+
+
+def facts(source: Source, path: Path) -> Facts:
+    """What a file with names and types says of its table.
+
+    Raises:
+        EvenhandError: as its reader says.
+    """
+    found: Facts = _format(source).facts(source, path)
+    return found
 
 
 def read(source: Source, columns: Sequence[str]) -> Raw:
@@ -77,12 +135,15 @@ def read(source: Source, columns: Sequence[str]) -> Raw:
     Raises:
         DataQualityError: a file is not in its declared encoding, or is no table at all.
     """
-    tables, numbers, unread, before = [], [], [], 0
-    for path in locate(source):
-        table, broken = _FORMATS[source.kind].table(source, path, columns)
+    tables, numbers, unread, before = [], list[int](), list[Unread](), 0
+    for piece, path in pieces(source):
+        table, broken = _format(source).table(piece, path, columns)
         gone, rows = set(broken), table.num_rows + len(broken)
-        tables.append(table)
-        numbers += [before + i for i in range(1, rows + 1) if i not in gone]
-        unread += [Unread(before + i, Refusal.MALFORMED_LINE) for i in broken]
+        last = max(rows - source.foot, 0)
+        kept = len(numbers)
+        numbers += [before + i for i in range(1, last + 1) if i not in gone]
+        tables.append(table.slice(0, len(numbers) - kept))
+        unread += [Unread(before + i, Refusal.MALFORMED_LINE) for i in broken if i <= last]
+        unread += [Unread(before + i, Refusal.FOOTER) for i in range(last + 1, rows + 1)]
         before += rows
     return Raw(pa.concat_tables(tables), numbers, unread)

@@ -6,7 +6,7 @@ until its length as text is known, so that a small file cannot fill the memory.
 
 import struct
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,10 @@ import pyarrow.parquet as pq
 
 from schemas.audit.source import Source
 from schemas.errors import DataQualityError
-from tasks.ingest.sources.delimited_text import FREE_BYTES, MOST_COLUMNS, MOST_RATIO
+from tasks.ingest.sources.containers import FREE_BYTES, MOST_RATIO, local
+from tasks.ingest.sources.delimited_text import MOST_COLUMNS
+from tasks.ingest.sources.reader_process import Facts
+from tasks.ingest.sources.typed_cells import as_text, is_nested
 
 MOST_FOOTER: Final = 64_000_000
 """Bytes of the footer, which describes every column of every group of rows."""
@@ -28,26 +31,39 @@ _LONGEST_REASON: Final = 200
 _VARIED: Final = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
 
 
-def names(source: Source, path: Path) -> list[str]:  # noqa: ARG001 the same call for every format
-    """Names of the file's columns, in order.
+def names(source: Source, path: Path) -> list[str]:
+    """Names of the file's columns, in order; under an intake without nested ones.
 
     Raises:
         DataQualityError: the file cannot be read, has no rows, too many columns, or two of one name.
     """
-    with _refused(path), _opened(path) as file:
-        return list(file.schema_arrow.names)
+    with local(path, source.member, source.maximum_bytes) as plain, _refused(plain), _opened(plain) as file:
+        return [f.name for f in file.schema_arrow if source.intake is None or not is_nested(f.type)]
 
 
-def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table, list[int]]:  # noqa: ARG001
+def facts(source: Source, path: Path) -> Facts:
+    """What the file says of its table.
+
+    Raises:
+        DataQualityError: as ``names``.
+    """
+    with local(path, source.member, source.maximum_bytes) as plain, _refused(plain), _opened(plain) as file:
+        nested = tuple(f.name for f in file.schema_arrow if is_nested(f.type))
+        found = tuple(name for name in file.schema_arrow.names if name not in nested)
+        return Facts(found, file.metadata.num_rows, {}, nested)
+
+
+def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table, list[int]]:
     """The named columns as text, and the numbers of broken rows: none here.
 
     Raises:
         DataQualityError: as ``names``; or a column holds no plain values, or text that is not UTF-8.
     """
-    with _refused(path), _opened(path, columns) as file:
+    text_of = _as_text if source.intake is None else as_text
+    with local(path, source.member, source.maximum_bytes) as plain, _refused(plain), _opened(plain, columns) as file:
         _check_plain(file.schema_arrow, columns)
         schema = pa.schema([(name, pa.string()) for name in columns])
-        return pa.Table.from_batches(_batches(file, path, columns), schema), []
+        return pa.Table.from_batches(_batches(file, plain, columns, text_of), schema), []
 
 
 class _FaultError(ValueError):
@@ -113,14 +129,16 @@ def _check_plain(schema: pa.Schema, columns: Sequence[str]) -> None:
             raise _FaultError(f"column {name!r} is nested ({schema.field(name).type}); give it one plain value a row")
 
 
-def _batches(file: pq.ParquetFile, path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _batches(
+    file: pq.ParquetFile, path: Path, columns: Sequence[str], text_of: Callable[[pa.Array], pa.Array]
+) -> Iterator[pa.RecordBatch]:
     """The rows as text, a batch at a time, stopped where text grows far beyond the file."""
     total = 0
     for batch in file.iter_batches(_ROWS, columns=list(columns)):
         batch = batch.select(list(columns))
         total += sum(_length(column) for column in batch.columns)
         _check_size(path, total)
-        yield pa.RecordBatch.from_arrays([_as_text(column) for column in batch.columns], names=list(columns))
+        yield pa.RecordBatch.from_arrays([text_of(column) for column in batch.columns], names=list(columns))
 
 
 def _length(column: pa.Array) -> int:
@@ -132,6 +150,7 @@ def _length(column: pa.Array) -> int:
 
 
 def _as_text(column: pa.Array) -> pa.Array:
+    """A column as Arrow writes it, as specs without an intake have it."""
     text = pc.fill_null(pc.cast(column, pa.string()), "")
     text.validate(full=True)  # text that is not UTF-8 would fail far from here
     return text

@@ -113,7 +113,7 @@ class Raw:
     """``(rows,)`` number of each row in the source, from 1."""
     unread: Sequence[Unread] = ()
     """Rows that are refused before anything is typed."""
-    quarantined: Mapping[tuple[Refusal, str], NDArray[np.bool_]] = field(default_factory=dict)
+    quarantined: Mapping[tuple[Refusal, str | None], NDArray[np.bool_]] = field(default_factory=dict)
     """Reason and column -> ``(rows,)`` whether the policy of the source refuses the row of the table for it."""
 
 
@@ -121,6 +121,29 @@ class Raw:
 # A source laid out for DuckDB: rows as SQL, each with its number, its cells as text and the policy's refusals.
 #
 # Scope: the form. Who lays out which source: ``tasks.ingest.registry``.
+
+
+@dataclass(frozen=True)
+class CellCount:
+    """The cells of one column by what became of them."""
+
+    column: str
+    read: str
+    """How they are read: number, date, bands or text."""
+    cells: int
+    values: int
+    missing: int
+    unread: int
+
+
+@dataclass(frozen=True)
+class RuleCount:
+    """What one rule did in a column; without one, to whole rows."""
+
+    column: str
+    rule: str
+    cells: int
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -132,7 +155,7 @@ class Laid:
     order as text, never null; and ``q0``, ``q1``, ... whether the source's policy refuses the row."""
     columns: tuple[str, ...]
     """Names of ``c0``, ``c1``, ..."""
-    quarantined: tuple[tuple[Refusal, str], ...] = ()
+    quarantined: tuple[tuple[Refusal, str | None], ...] = ()
     """Reason and column of ``q0``, ``q1``, ... in the order in which they count."""
     unread: Sequence[Unread] = ()
     """Rows that are refused before anything is typed."""
@@ -140,9 +163,23 @@ class Laid:
     """Columns whose cells are ASCII alone, with no blanks around."""
     as_compared: frozenset[str] = frozenset()
     """Columns whose cells are what ``tasks.ingest.sources.raw.canonical`` makes of them."""
+    numbers: frozenset[str] = frozenset()
+    """Columns whose cells are empty or a plain number (``tasks.ingest.statement.plain``)."""
+    dates: frozenset[str] = frozenset()
+    """Columns whose cells a recipe reads as dates: empty, or ISO text."""
+    cells: Sequence[CellCount] = ()
+    """What became of the cells of each column that a recipe read."""
+    rules: Sequence[RuleCount] = ()
+    """What each rule of the recipe, and of the join of a second file, did."""
+    joined: Mapping[str, int] = field(default_factory=dict)
+    """Rows matched and unmatched, and rows of the second file unused; empty without a second file."""
+    unread_cells: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Column -> a few cells that could not be read, for the terminal alone."""
 
 
-def registered(raw: Raw, connection: "duckdb.DuckDBPyConnection", part: Part | None = None) -> Laid:
+def registered(
+    raw: Raw, connection: "duckdb.DuckDBPyConnection", part: Part | None = None, name: str = "source_rows"
+) -> Laid:
     """A source that was read, or its rows of one partition; lines that could not be read belong to none."""
     columns = tuple(raw.table.column_names)
     quarantined = tuple(raw.quarantined)
@@ -154,9 +191,9 @@ def registered(raw: Raw, connection: "duckdb.DuckDBPyConnection", part: Part | N
         import pyarrow.compute as pc
 
         table = table.filter(pc.equal(table[f"c{columns.index(part.column)}"], part.value))
-    connection.register("source_rows", table)
+    connection.register(name, table)
     unread = () if part is not None and part.value != ALL else raw.unread
-    return Laid("SELECT * FROM source_rows", columns, quarantined, unread)
+    return Laid(f"SELECT * FROM {name}", columns, quarantined, unread)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from schemas.errors import InfrastructureError, SpecError
-from schemas.vintages import DatasetName, Place, Vintage, dataset_of, place_of
+from schemas.vintages import SUBMISSION, DatasetName, Place, Vintage, dataset_of, place_of
+from tasks.ingest.hmda import submission
+from tasks.ingest.hmda.layouts import Outline
 
 # --------------------------------------------------------------------------------------------------------------------
 # Catalogue of the HMDA files on offer: the form of ``data/sources.toml``, and look-ups in it.
@@ -121,6 +123,8 @@ _ZIPPED = 0.2
 """Of a table's bytes, at most so many in its zip: real files take 0.11 (99 columns) and 0.14 (labels)."""
 _CONVERTED = 0.2
 """The same of the canonical Parquet file; 0.12 of 5,000 drawn rows of 99 columns."""
+_LEAST_NATIONWIDE = 0.5
+"""Of the rows that are published: fewer are no file of the country."""
 _TOLERATED = 0.02
 """Counts of a year differ between its editions by up to 0.6 %."""
 
@@ -175,6 +179,31 @@ def incomplete(vintage: Vintage) -> str | None:
     if published is None or abs(rows - published) <= _TOLERATED * published:
         return None
     return f"{rows:,} rows came and about {published:,} are published of {vintage.year}; is the file whole?"
+
+
+def dataset_by_layout(layout: str) -> str:
+    """The data set of a file that nobody named: of a lender's own files its own, of others the snapshot."""
+    return {submission.NAME: SUBMISSION, "modified_lar": "modified-lar"}.get(layout, "snapshot")
+
+
+def geography_by_rows(name: str, dataset: str, year: int, of: Outline) -> str:
+    """The place of a file that nobody named: a lender's own file is of its LEI, a whole year of the country.
+
+    Raises:
+        SpecError: its rows are too few for the country; what it may be of is named.
+    """
+    published = official().published_rows(dataset_of(dataset), year, "nationwide")
+    if dataset in (SUBMISSION, "modified-lar") and len(of.lenders) == 1:
+        return next(iter(of.lenders)).upper()
+    if dataset != SUBMISSION and (published is None or of.rows >= _LEAST_NATIONWIDE * published):
+        return "nationwide"
+    guesses = [f"--geo {place}" for places in (of.lenders, of.states) if len(places) == 1 for place in places]
+    guess = f" by its first rows {' or '.join(guesses)};" if guesses else ""
+    country = f", and about {published:,} are published of {year} for the country" if published else ""
+    raise SpecError(
+        f"{name} has {of.rows:,} rows{country}: say of which place they are with --geo;{guess} a state such as TX, "
+        "county-48453, msa-12420, a lender's LEI, or nationwide"
+    )
 
 
 def frozen_on(dataset: str, year: int, file: Path) -> date:

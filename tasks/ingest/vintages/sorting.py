@@ -21,7 +21,7 @@ from schemas.errors import DataQualityError, InfrastructureError, SuiteError
 from schemas.tables.hmda import HMDA_LENDERS
 from tasks.ingest.hmda.canonical import CANONICAL, enumeration, literal, parquet, quoted
 from tasks.ingest.hmda.conversion import check
-from tasks.ingest.hmda.rows import LENDER, LENDERS_FILE, SORTED
+from tasks.ingest.hmda.rows import LENDER, LENDERS_FILE, SORTED, files_of
 from tasks.ingest.sources.raw import counted
 from tasks.lake.storage import Setting, connected, threads
 
@@ -208,10 +208,11 @@ def _numbers(connection: "duckdb.DuckDBPyConnection", rows: Path, state: str, le
 
 def _deal_out(connection: "duckdb.DuckDBPyConnection", rows: Path, plan: Arrangement, aside: Path) -> None:
     """Write the rows of each piece, in no order, to a file of its number; codes as numbers of a dictionary."""
+    names = set(pq.read_schema(files_of(rows)[0]).names)  # a vintage of an earlier release has fewer
     codes = ", ".join(
         f"CAST({quoted(column.name)} AS {enumeration(column.codes)}) AS {quoted(column.name)}"
         for column in CANONICAL.values()
-        if column.codes
+        if column.codes and column.name in names
     )
     reader = connection.sql(f"SELECT * REPLACE ({codes}) FROM {parquet(rows)}").to_arrow_reader(_ROW_GROUP)
     options = ipc.IpcWriteOptions(compression="lz4")

@@ -18,9 +18,10 @@ import pyarrow.parquet as pq
 
 from schemas.artifact import Artifact, Partition
 from schemas.errors import DataQualityError, InfrastructureError, IntegrityError, SpecError
-from schemas.vintages import Vintage, dataset_of, place_of
+from schemas.vintages import SUBMISSION, Vintage, dataset_of, place_of
+from tasks.ingest.hmda import submission
 from tasks.ingest.hmda.conversion import APPLICATIONS_FILE, REFUSALS_FILE, SchemaReport, convert, report_on
-from tasks.ingest.hmda.layouts import recognise, years_said
+from tasks.ingest.hmda.layouts import Outline, outlined, recognise
 from tasks.ingest.hmda.rows import LENDERS_FILE, SORTED, files_of
 from tasks.ingest.hmda.source import RECORD, digest_of_files, digest_of_rows, once
 from tasks.ingest.sources.raw import check_regular
@@ -95,24 +96,31 @@ def examine(file: Path) -> TakenIn:
         return take_in(file, Path(folder))
 
 
-def year_of(file: Path) -> int:
-    """The year in the first rows of a file; the year of all rows is checked when the file is taken in.
+def outline_of(file: Path) -> Outline:
+    """What a file is by its first rows: layout, rows, years, lenders and states.
 
     Raises:
-        SpecError: it does not say, or is a directory, a FIFO or a device.
-        DataQualityError: it is not readable as HMDA, or says several.
+        SpecError: it is a directory, a FIFO or a device.
+        DataQualityError: it is not readable as HMDA.
     """
     check_regular(file)
     with tempfile.TemporaryDirectory(prefix="evenhand-") as scratch:
-        years = years_said(file, Path(scratch))
-    if not years:
-        raise SpecError(f"{file.name} does not contain the year of its rows; give it with --year")
-    if len(years) > 1:
-        year_list = ", ".join(map(str, years))
-        raise DataQualityError(
-            f"{file.name} holds rows of {year_list}, and a vintage is of one year: give a file for each"
-        )
-    return years[0]
+        return outlined(file, Path(scratch))[1]
+
+
+def year_of(name: str, of: Outline) -> int:
+    """The year in the first rows of a file; the year of all rows is checked when the file is taken in.
+
+    Raises:
+        SpecError: it does not say.
+        DataQualityError: it says several.
+    """
+    if not of.years:
+        raise SpecError(f"{name} does not contain the year of its rows; give it with --year")
+    if len(of.years) > 1:
+        year_list = ", ".join(map(str, of.years))
+        raise DataQualityError(f"{name} holds rows of {year_list}, and a vintage is of one year: give a file for each")
+    return of.years[0]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -367,7 +375,8 @@ def newest(
 ) -> Vintage | None:
     """The vintage of a year that was frozen last, and of those the one that came last; None where none fits.
 
-    A synthetic twin never stands in for what was published: it counts where it is asked for, or is all there is.
+    A synthetic twin, and a lender's own submission, never stand in for what was published: they count where they are
+    asked for, or are all there is.
 
     Raises:
         SpecError: several places fit and none was named: a state is no newer edition of the country.
@@ -375,7 +384,7 @@ def newest(
     """
     criteria = {"dataset": dataset, "geography": geography, "frozen": frozen}
     fitting = [v for v in vintages(lake, year) if all(w in (None, getattr(v, key)) for key, w in criteria.items())]
-    fitting = [v for v in fitting if v.dataset != "twin"] or fitting
+    fitting = [v for v in fitting if v.dataset != "twin" and not v.restricted] or fitting
     places = sorted({v.geography for v in fitting})
     if len(places) > 1:
         raise SpecError(
@@ -436,6 +445,11 @@ def add(
             "and --frozen a day after it"
         )
     check_regular(file)
+    if keep_raw and dataset == SUBMISSION:
+        raise SpecError(
+            f"{file.name} is a lender's own submission: its identifiers of loans and addresses are kept in no lake; "
+            "leave --keep-raw out"
+        )
     key = {"year": year, "dataset": dataset_of(dataset), "geography": geography, "frozen": frozen}
     before, digest = _store_state(file), _digest(file)
     with lake.lock(f"vintage-{digest[:12]}"):
@@ -452,6 +466,15 @@ def add(
                 raise InfrastructureError(f"{file.name} changed while it was read; add it again once it is at rest")
             _publish(lake, draft, vintage, existing)
     return vintage
+
+
+def report_of(lake: Lake, vintage: Vintage) -> SchemaReport | None:
+    """The schema report of a vintage; None where the lake does not hold it as it was written."""
+    content = lake.storage.read(f"{vintage.folder}/{REPORT_FILE}")
+    try:
+        return SchemaReport.model_validate_json(content or b"")
+    except ValueError:
+        return None
 
 
 def _order(vintage: Vintage) -> tuple[int, str, str, date, str]:
@@ -487,6 +510,9 @@ def _held(lake: Lake, name: str, digest: str, year: int) -> Vintage | None:
 def _written(lake: Lake, draft: Path, file: Path, key: Mapping[str, Any]) -> Vintage:
     """Convert a file into a draft, sorted, and say what it is."""
     report = take_in(file, draft, key["year"]).report
+    if (report.layout == submission.NAME) != (key["dataset"] == SUBMISSION):
+        kind = SUBMISSION if report.layout == submission.NAME else "that of the publisher"
+        raise SpecError(f"{file.name} is of layout {report.layout}, and not of kind {key['dataset']}: give {kind}")
     if unknown_columns := [finding.column for finding in report.findings if finding.kind == "unknown_column"]:
         message = "%s: its layout has no column %s, and a vintage keeps none; an audit of these takes source.path: %s"
         log.warning(message, file.name, ", ".join(map(str, unknown_columns)), file)

@@ -9,8 +9,9 @@ from tasks.pipeline.validation.boundary import (
     as_table,
     judged,
     prepare_engine,
+    terms_listed,
     validate,
     validate_all,
 )
 
-__all__ = ["Outcome", "Validation", "as_table", "judged", "prepare_engine", "validate", "validate_all"]
+__all__ = ["Outcome", "Validation", "as_table", "judged", "prepare_engine", "terms_listed", "validate", "validate_all"]

@@ -100,6 +100,29 @@ def judged(tables: Sequence[tuple[Content, Table]], rows: tuple[int, int, int] |
     return validation
 
 
+def terms_listed(
+    name: str, content: Content, column: str, terms: Mapping[str, str]
+) -> tuple[dict[str, int], dict[str, Any]]:
+    """Rows whose column lists a term, by each term that some row lists; and what Great Expectations gave for it.
+
+    Args:
+        name: of the table.
+        content: its rows.
+        column: which lists terms between commas.
+        terms: term -> what it means.
+
+    Raises:
+        InfrastructureError: the engine failed on the expectation.
+    """
+    from tasks.pipeline.validation import expectations  # loads Great Expectations
+
+    suite = [expectations.ExpectColumnToListNoTerms(column=column, terms=dict(terms), severity="warning")]
+    kept, results = _results(name, content, suite)
+    (result,) = results.values()
+    counts = {term: of["unexpected_count"] for term, of in result.result["details"]["columns"].items()}
+    return {term: rows for term, rows in counts.items() if rows}, kept
+
+
 def as_table(stage: str, results: Sequence[tuple[str, Outcome, bool]]) -> pa.Table:
     """The results of a stage, as (table, outcome, quarantined) triples, in the shape of ``VALIDATIONS``."""
     return VALIDATIONS.build(

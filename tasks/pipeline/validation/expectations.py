@@ -17,7 +17,7 @@ from great_expectations.expectations.metrics.metric_provider import metric_parti
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 from great_expectations.validator.metric_configuration import MetricConfiguration
 
-from tasks.pipeline.validation.connections import quoted
+from tasks.pipeline.validation.connections import literal, quoted
 from tasks.pipeline.validation.rows import not_in, outside, some_present
 
 _AGGREGATE = metric_partial(
@@ -26,6 +26,7 @@ _AGGREGATE = metric_partial(
     domain_type=MetricDomainTypes.TABLE,
 )
 MISSING, OUTSIDE, NOT_IN = "evenhand.missing_values", "evenhand.values_outside", "evenhand.values_not_in_sets"
+TERMS = "evenhand.rows_with_terms"
 HASHES, REPEATED, COLUMN_TYPES = "evenhand.hashes_of_key", "evenhand.repeated_keys", "table.column_types"
 
 
@@ -74,6 +75,20 @@ class ValuesNotInSets(TableMetricProvider):  # type: ignore[misc]  # the library
     def _sqlalchemy(cls, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any) -> Any:  # noqa: N805 as above
         sets = metric_value_kwargs["value_sets"]
         return _pairs({name: not_in(name, values) for name, values in sets.items()}), metric_domain_kwargs, {}
+
+
+class RowsWithTerms(TableMetricProvider):  # type: ignore[misc]  # the library has no types
+    """Rows of the table, then those whose column lists each of the terms, between commas."""
+
+    metric_name = TERMS
+    value_keys = ("column", "terms")
+
+    @_AGGREGATE  # type: ignore[untyped-decorator]
+    def _sqlalchemy(cls, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any) -> Any:  # noqa: N805 as above
+        listed = f"string_split({quoted(metric_value_kwargs['column'])}, ',')"
+        conditions = [f"list_contains({listed}, {literal(term)})" for term in metric_value_kwargs["terms"]]
+        counts = [f"count(*) FILTER (WHERE {condition})" for condition in conditions]
+        return _list(["count(*)", *counts]), metric_domain_kwargs, {}
 
 
 class HashesOfKey(TableMetricProvider):  # type: ignore[misc]  # the library has no types
@@ -186,6 +201,20 @@ class ExpectColumnsToBeInSets(BatchExpectation):  # type: ignore[misc]  # the li
 
     def _validate(self, metrics: Mapping[str, Any], *_: Any, **__: Any) -> dict[str, Any]:
         return _result(_paired(list(self.value_sets), metrics[NOT_IN]))
+
+
+class ExpectColumnToListNoTerms(BatchExpectation):  # type: ignore[misc]  # the library has no types
+    """That no row's column lists one of the terms, between commas; each term has what it means."""
+
+    column: str
+    terms: dict[str, str]
+    metric_dependencies: ClassVar[tuple[str, ...]] = (TERMS,)
+    success_keys: ClassVar[tuple[str, ...]] = ("column", "terms")
+    args_keys: ClassVar[tuple[str, ...]] = ("column", "terms")
+
+    def _validate(self, metrics: Mapping[str, Any], *_: Any, **__: Any) -> dict[str, Any]:
+        rows, *listed = metrics[TERMS]
+        return _result({term: (rows, number) for term, number in zip(self.terms, listed, strict=True)})
 
 
 class ExpectTableKeyToBeUnique(BatchExpectation):  # type: ignore[misc]  # the library has no types

@@ -16,7 +16,7 @@ from schemas.audit.source import Source
 from schemas.errors import DataQualityError, SpecError
 from schemas.terms import ExitCode
 from tasks.ingest.registry import check_columns
-from tasks.ingest.sources import delimited_text, files
+from tasks.ingest.sources import containers, delimited_text, files
 from tasks.ingest.sources.delimited_text import Dialect, Records, whole_lines
 from tasks.ingest.stage import ingest, ingest_settings
 
@@ -210,8 +210,8 @@ def test_a_line_of_more_than_16_mb_is_refused(place: Path) -> None:
 def test_a_line_that_never_ends_is_stopped_when_16_mb_are_read(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = packed(place, b"0" * 60_000_000)
     read: list[int] = []
-    check = delimited_text.KeptLines._check_size
-    monkeypatch.setattr(delimited_text.KeptLines, "_check_size", lambda s, n, p: (read.append(n), check(s, n, p))[1])
+    check = containers.check_size
+    monkeypatch.setattr(containers, "check_size", lambda name, n, *rest: (read.append(n), check(name, n, *rest))[1])
     with pytest.raises(DataQualityError, match=r"line 1 is longer than 16 MB"):
         files.header(source.model_copy(update={"comment": "0"}))
     assert max(read) < 20_000_000
@@ -220,7 +220,7 @@ def test_a_line_that_never_ends_is_stopped_when_16_mb_are_read(place: Path, monk
 def test_a_bomb_is_stopped_at_the_limits(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = packed(place, b"x,y\n" + b"1,2\n" * 2_000_000)
     assert files.read(source, ["x"]).table.num_rows == 2_000_000  # below the bytes that are free
-    monkeypatch.setattr(delimited_text, "FREE_BYTES", 4_000_000)
+    monkeypatch.setattr(containers, "FREE_BYTES", 4_000_000)
     with pytest.raises(DataQualityError, match=r"loans\.csv\.gz unpacks to more than 200 times its size"):
         files.read(source, ["x"])
     with pytest.raises(DataQualityError, match=r"holds more than 3,000,000 bytes of text, .* source\.maximum_bytes"):

@@ -1,90 +1,134 @@
 """Why a column is no feature: each reason on a column that has it, and not on one that looks alike."""
 
+import random
 from pathlib import Path
 
 import pytest
 import unprepared_tables as tables
 
-from flows.cli.draft.columns import AFTER, Sides, complete, drafted_entries, find_year
-from flows.cli.draft.table import read_table
+from flows.cli.draft.columns import Entry
+from flows.cli.draft.drafting import Choices, Draft, drafted
+from flows.cli.draft.reading import File, read_file
 
-SIDES = Sides(("approved",), ("denied",))
 N = tables.ROWS
+CHOICES = Choices({"decision.column": "answer", "protected": ("gender",)})
+RNG = random.Random(5)
 
 
-def why(place: Path, **columns: object) -> tuple[bool, str]:
-    """Whether the first of these columns is left out, and why."""
-    table = read_table(tables.lender(place, **columns))
-    found = {entry.name: entry for entry in drafted_entries(table, "answer", SIDES, ["gender"], "customer")}
-    entry = found[next(iter(columns))]
-    return entry.excluded, entry.why
+def draft_of(place: Path, **columns: object) -> Draft:
+    return drafted(read_file(File(tables.lender(place, **columns))), CHOICES)
 
 
+def entry_of(place: Path, **columns: object) -> Entry:
+    """The entry of the first of these columns."""
+    return next(entry for entry in draft_of(place, **columns).entries if entry.name == next(iter(columns)))
+
+
+NUMBERS = [round(RNG.uniform(1, 900), 2) for _ in range(N)]
 REASONS = {
-    "a number of the row": ({"position": range(N)}, "the number of the row"),
-    "a key by its name": ({"loan_id": [7 * i % 101 for i in range(N)]}, "an identifier, by its name"),
-    "days": ({"opened": ["2024-01-31"] * 100 + ["2023-12-01 10:15"] * (N - 100)}, "a date"),
-    "days the other way round": ({"opened": [f"{i % 28 + 1}.3.2024" for i in range(N)]}, "a date"),
-    "a place in numbers": ({"zip_code": [94000 + i % 60 for i in range(N)]}, "a place"),
-    "free text": ({"remark": [f"said {i} things" for i in range(N)]}, f"text of {N} values"),
-    "one value": ({"country": ["US"] * N}, "one value"),
-    "nothing": ({"further": [""] * N}, "no value"),
-    "mostly nothing": ({"second": (["5", "", "", "6", "", ""] * N)[:N]}, "missing in 67% of the rows"),
-    "another protected name": (
-        {"applicant_age_above_62": ["yes", "no"] * (N // 2)},
-        "names a protected attribute (age)",
-    ),
-    "a name of the lake": ({"row_id": [i % 7 for i in range(N)]}, "a name that Evenhand uses itself"),
+    "a number of the row": ({"position": range(N)}, "id"),
+    "a key by its name": ({"loan_id": [7 * i % 10007 for i in range(N)]}, "id"),
+    "an id that repeats": ({"branch_id": [i % 9 for i in range(N)]}, "id"),
+    "another text in each row": ({"token": [f"x{7919 * i % 100003}q" for i in range(N)]}, "id"),
+    "days": ({"opened": ["2024-01-31"] * 100 + ["2023-12-01 10:15"] * (N - 100)}, "date"),
+    "days the other way round": ({"opened": [f"{i % 28 + 1}.3.2024" for i in range(N)]}, "date"),
+    "a year": ({"activity_year": ["2021"] * 100 + ["2022"] * (N - 100)}, "year"),
+    "a place in numbers": ({"zip_code": [94000 + i % 60 for i in range(N)]}, "place"),
+    "free text": ({"remark": [f"said {i % 90} things about the loan of {i}" for i in range(N)]}, "text"),
+    "one value": ({"channel": ["web"] * N}, "constant"),
+    "nothing": ({"further": [""] * N}, "constant"),
+    "mostly nothing": ({"second": (["5", "", "", "6", "", ""] * N)[:N]}, "missing"),
+    "another protected name": ({"applicant_age_above_62": ["yes", "no"] * (N // 2)}, "protected"),
+    "races by their words": ({"grp": [("White", "Black", "Asian")[i % 3] for i in range(N)]}, "protected"),
+    "a name of the lake": ({"row_id": [i % 7 for i in range(N)]}, "reserved"),
+    "weights": ({"wgt": [round(RNG.uniform(0.3, 4), 4) for _ in range(N)]}, "weight"),
+    "records": ({"details": [f'{{"a": 1, "b": {i % 7}}}' for i in range(N)]}, "nested"),
+    "several currencies": ({"cost": [f"${i % 90},000" if i % 2 else f"€{i % 90}.000" for i in range(N)]}, "units"),
+    "a rate that is set at approval": ({"interest_rate": [i % 40 / 10 for i in range(N)]}, "after"),
 }
 
 
 @pytest.mark.parametrize("name", REASONS)
 def test_a_column_is_left_out_with_its_reason(name: str, tmp_path: Path) -> None:
     columns, reason = REASONS[name]
-    excluded, said = why(tmp_path, **columns)
-    assert excluded
-    assert said.startswith(reason)
+    entry = entry_of(tmp_path, **columns)
+    assert entry.reason == reason
+    assert entry.why
 
 
 KEPT = {
-    "a number that differs in each row": {"balance": [1.5 * (i * 7919 % 1000) + i / 1000 for i in range(N)]},
-    "a few dates of terms": {"months": [12, 24, 36, 48] * (N // 4)},
-    "words of a few kinds": {"employment": ["steady", "none", "self"] * (N // 3)},
-    "a third missing on both sides": {"savings": (["", "1", "2"] * N)[:N]},
-}
+    "a number that differs in each row": ({"balance": [i * 7919 % 1000 + i / 1e3 for i in range(N)]}, "continuous"),
+    "a few dates of terms": ({"months": [12, 24, 36, 48] * (N // 4)}, "continuous"),
+    "words of a few kinds": ({"employment": ["steady", "none", "self"] * (N // 3)}, "nominal"),
+    "a third missing on both sides": ({"tier": (["", "gold", "silver"] * N)[:N]}, "binary"),
+    "zeros in front of amounts": ({"income": [f"{int(n):09d}" for n in NUMBERS]}, "continuous"),
+    "codes of one length": ({"branch_code": [f"{i % 40:04d}" for i in range(N)]}, "nominal"),
+    "whole weights of people": ({"weight": [50 + i % 45 for i in range(N)]}, "continuous"),
+    "bands": ({"dti": [("<20%", "20%-<30%", "36", ">60%")[i % 4] for i in range(N)]}, "ordinal"),
+    "a number of accounts": ({"no of accounts": [i % 12 for i in range(N)]}, "continuous"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", KEPT)
 def test_a_column_that_looks_alike_is_a_feature(name: str, tmp_path: Path) -> None:
-    assert not why(tmp_path, **KEPT[name])[0]
+    columns, kind = KEPT[name]
+    entry = entry_of(tmp_path, **columns)
+    assert (entry.reason, entry.type) == ("", kind)
 
 
 def test_the_decision_under_another_name_is_left_out_and_a_good_predictor_is_not(tmp_path: Path) -> None:
-    answers = read_table(tables.lender(tmp_path)).frame["answer"]
+    answers = [row.rsplit(",", 1)[1] for row in tables.lender(tmp_path).read_text().splitlines()[1:]]
     often = [value if i % 4 else "denied" for i, value in enumerate(answers)]
-    codes = {"stage": answers.map({"approved": "7", "denied": "9"}), "score_band": often}
-    table = read_table(tables.lender(tmp_path, **codes))
-    found = {entry.name: entry for entry in drafted_entries(table, "answer", SIDES, (), None)}
-    assert (found["stage"].after, found["score_band"].excluded) == (True, False)
-    assert found["stage"].why == f"{AFTER}, as it seems: by itself it tells 100% of the decisions"
+    codes = {"stage": ["7" if a == "approved" else "9" for a in answers], "score_band": often}
+    found = {entry.name: entry for entry in draft_of(tmp_path, **codes).entries}
+    assert (found["stage"].reason, found["score_band"].reason) == ("after", "")
+    assert "AUC of 1.00" in found["stage"].why
 
 
-def test_missing_shares_that_differ_by_less_than_half_are_no_reason(tmp_path: Path) -> None:
-    approved = read_table(tables.lender(tmp_path)).frame["answer"] == "approved"
-    for limit, after in ((6, True), (4, False)):
-        cells = ["" if yes and i % 10 < limit else str(i % 9) for i, yes in enumerate(approved)]
-        table = read_table(tables.lender(tmp_path, quoted=cells))
-        [entry] = [e for e in drafted_entries(table, "answer", SIDES, (), None) if e.name == "quoted"]
-        assert entry.after is after
+@pytest.mark.parametrize(("filled", "after"), [(lambda yes, i: yes, True), (lambda yes, i: i % 2 == 0, False)])
+def test_what_one_side_alone_has_is_known_after_the_decision(filled, after: bool, tmp_path: Path) -> None:
+    answers = [row.rsplit(",", 1)[1] for row in tables.lender(tmp_path).read_text().splitlines()[1:]]
+    cells = [str(i % 60 + 1) if filled(a == "approved", i) else "0" for i, a in enumerate(answers)]
+    assert (entry_of(tmp_path, quoted=cells).reason == "after") is after
 
 
-def test_rows_with_every_feature_are_counted(tmp_path: Path) -> None:
-    table = read_table(tables.lender(tmp_path, savings=(["", "1", "2"] * N)[:N]))
-    found = drafted_entries(table, "answer", SIDES, ["gender"], None)
-    assert complete(table, "answer", SIDES, found) == (N * 2 // 3, N)
+def test_of_two_columns_that_tell_the_same_the_first_stays(tmp_path: Path) -> None:
+    words = [("car", "home", "other")[i % 3] for i in range(N)]
+    codes = {"use": words, "use_cd": [{"car": "1", "home": "2", "other": "3"}[w] for w in words]}
+    found = {entry.name: entry for entry in draft_of(tmp_path, **codes, first=NUMBERS, again=NUMBERS).entries}
+    assert (found["use"].reason, found["use_cd"].reason) == ("", "copy")
+    assert (found["first"].reason, found["again"].reason) == ("", "copy")
 
 
-def test_the_year_is_that_of_a_column_that_is_called_so(tmp_path: Path) -> None:
-    assert find_year(read_table(tables.lender(tmp_path))) is None
-    assert find_year(read_table(tables.lender(tmp_path, decision_year=["2021"] * N))) == (2021, True)
-    assert find_year(read_table(tables.lender(tmp_path, year=["2021"] * 200 + ["2020"] * (N - 200)))) == (2021, False)
+def test_equal_rows_with_an_id_are_counted_once(tmp_path: Path) -> None:
+    path = tables.lender(tmp_path)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines, *lines[1:6]]))
+    draft = drafted(read_file(File(path)), CHOICES)
+    assert (draft.repeats, draft.row_id, draft.table.rows, draft.table.repeated) == ("first", "customer", N, 5)
+    bare = "".join(line.partition(",")[2] for line in lines)
+    path.write_text(bare + "".join(line.partition(",")[2] for line in lines[1:6]))
+    assert drafted(read_file(File(path)), CHOICES).repeats == "all"
+
+
+def test_a_group_that_loses_more_rows_to_missing_features_is_named(tmp_path: Path) -> None:
+    table = [row.split(",") for row in tables.lender(tmp_path).read_text().splitlines()[1:]]
+    draft = draft_of(tmp_path, savings=["" if row[1] == "w" else str(i % 90) for i, row in enumerate(table)])
+    [loss] = [loss for loss in draft.losses if loss.group == "w"]
+    assert (loss.complete, loss.causes) == (0, ("savings",))
+
+
+@pytest.mark.parametrize(
+    ("columns", "year", "asks"),
+    [
+        ({}, None, True),
+        ({"decision_year": ["2021"] * N}, 2021, False),
+        ({"year": ["2021"] * 200 + ["2020"] * (N - 200)}, 2021, True),
+        ({"decided": ["3/14/2019"] * N}, 2019, False),
+        ({"term": ["Fall 2018"] * N}, 2018, True),
+    ],
+)
+def test_the_year_is_that_of_a_column_of_years_or_dates(columns, year, asks: bool, tmp_path: Path) -> None:
+    found = draft_of(tmp_path, **columns).year
+    assert bool(found.why) is asks
+    assert year is None or found.value == year

@@ -1,36 +1,200 @@
-"""At a terminal the decision is asked for: a number or a name, and Enter alone is no answer."""
+"""The questions of a draft: one model for terminal, file and browser; each key has its mark, and answers are pure."""
 
+import json
 import os
 import pty
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import unprepared_tables as tables
-from conftest import environment
+from conftest import environment, evenhand
 
-from flows.cli.draft.columns import candidates, given_sides, guessed_sides
-from flows.cli.draft.table import read_table
+from flows.cli.draft.drafting import Choices, Draft, drafted
+from flows.cli.draft.questions import BLOCKING, answered, lines, open_questions, questions
+from flows.cli.draft.reading import File, read_file
+from flows.cli.draft.spec_text import text
+from schemas.audit.file import parse
+from schemas.errors import SpecError
+
+MOST_LINES = 12
 
 
-def test_the_decision_and_its_favourable_value_are_asked_for_at_a_terminal(tmp_path: Path) -> None:
-    file = tables.south_german(tmp_path)
+def lender(place: Path, **choices: object) -> Draft:
+    return drafted(read_file(File(tables.lender(place))), Choices(dict(choices)))
+
+
+@pytest.mark.parametrize("table", ["south_german", "compas", "adult", "lender", "german"])
+def test_every_key_of_a_question_has_its_mark_and_no_other_key_has_one(table: str, tmp_path: Path) -> None:
+    draft = drafted(read_file(File(getattr(tables, table)(tmp_path))))
+    keys = {key for question in open_questions(draft) for key in question.keys}
+    marks = {mark.key for mark in parse(text(draft)).marks}
+    assert {key for key in keys if draft.is_whole or not key.startswith(("protected", "decision"))} <= marks
+    assert marks - keys <= {
+        "decision.favourable",
+        "decision.unfavourable",
+        "protected.0.columns",
+        "protected.0.reference",
+    }
+    assert len(lines(open_questions(draft))) <= MOST_LINES
+
+
+def test_questions_come_worst_first_and_as_json(tmp_path: Path) -> None:
+    made = questions(lender(tmp_path))
+    weights = [question.weight for question in made]
+    assert weights == sorted(weights)
+    assert {1, 2, 3, 4, 9, 11, 12} <= set(weights)
+    document = json.loads(json.dumps([question.as_json() for question in made]))
+    assert set(document[0]) == {
+        *("key", "keys", "weight", "topic", "text", "default", "options", "evidence", "answered")
+    }  # fmt: skip
+    assert document[0]["evidence"][0]["as"] in ("favourable", "unfavourable")
+
+
+def test_what_is_given_is_no_question(tmp_path: Path) -> None:
+    draft = lender(tmp_path, **{
+        "decision.column": "answer", "decision.favourable": ("approved",), "protected": ("gender",),
+        "reference": ("m",), "year": 2022,
+    })  # fmt: skip
+    assert {q.key for q in questions(draft)} & {"decision", "sides", "protected", "reference", "year"} == set()
+
+
+def test_an_answer_changes_the_draft_and_not_the_draft_that_was_asked(tmp_path: Path) -> None:
+    draft = lender(tmp_path)
+    turned = answered(draft, {"sides": "the other way round"})
+    assert list(turned.of_side("favourable")) == list(draft.of_side("unfavourable")) == ["denied"]
+    assert list(draft.of_side("favourable")) == ["approved"]
+    moved = answered(draft, {"reference": "gender: w"})
+    assert next(a for a in moved.attributes if a.column == "gender").reference == "w"
+    assert answered(draft, {"year": "2019"}).year.value == 2019
+    alone = answered(draft, {"protected": "without age"})
+    assert [a.column for a in alone.attributes] == ["gender"]
+
+
+def test_a_default_that_is_taken_is_asked_no_more(tmp_path: Path) -> None:
+    draft = lender(tmp_path)
+    done = answered(draft, {question.key: question.default for question in questions(draft)})
+    assert open_questions(done) == []
+    assert parse(text(done)).marks == ()
+    assert done.of_side("favourable") == draft.of_side("favourable")
+
+
+@pytest.mark.parametrize(
+    ("key", "answer"), [("nonsense", "yes"), ("limits", "maybe"), ("decision", "amount"), ("year", "x")]
+)
+def test_answers_that_do_not_fit_are_refused(key: str, answer: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError):
+        answered(lender(tmp_path), {key: answer})
+
+
+@pytest.mark.parametrize(
+    ("values", "side", "answer"),
+    [
+        ({"Approved": 60, "Denied": 30, "Approved but not accepted": 10}, "favourable", "not taken is no decision"),
+        ({"Approved": 60, "Denied": 30, "Counteroffer": 10}, "neither", "counteroffer is denied"),
+    ],
+)
+def test_values_of_two_readings_are_asked_with_the_other_one(values, side: str, answer: str, tmp_path: Path) -> None:
+    rows = [value for value, n in values.items() for _ in range(n)]
+    cells = (f"{i},{('White', 'Black')[i % 2]},{1000 + i},{value}" for i, value in enumerate(rows))
+    path = tmp_path / "loans.csv"
+    path.write_text("\n".join(["id,race,amount,status", *cells, ""]))
+    draft = drafted(read_file(File(path)))
+    special = list(values)[-1]
+    assert special in draft.of_side(side)
+    other = answered(draft, {"sides": answer})
+    assert special not in other.of_side(side)
+    assert sum(sum(other.of_side(s).values()) for s in ("favourable", "unfavourable", "neither")) == len(rows)
+
+
+def test_a_value_without_a_word_is_no_decision_until_it_is_answered(tmp_path: Path) -> None:
+    rows = ["approved"] * 60 + ["denied"] * 30 + ["zzz"] * 10
+    path = tmp_path / "loans.csv"
+    path.write_text(
+        "\n".join(["id,race,amount,status", *(f"{i},{'WB'[i % 2]},{i * 7},{v}" for i, v in enumerate(rows)), ""])
+    )
+    draft = drafted(read_file(File(path)), Choices({"protected": ("race",)}))
+    assert draft.of_side("neither") == {"zzz": 10}
+    asked = next(question for question in questions(draft) if question.key == "sides")
+    assert "no word tells what zzz 10 means" in asked.text.casefold()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The command.
+
+
+def init(*words: str, cwd: Path):
+    return evenhand("init", *words, cwd=cwd)
+
+
+def test_check_lists_a_line_for_each_weight_and_confirm_takes_them(tmp_path: Path) -> None:
+    file = tables.lender(tmp_path)
+    assert init(file.name, "-o", "spec.yaml", "--json", "questions.json", cwd=tmp_path).returncode == 0
+    asked = json.loads((tmp_path / "questions.json").read_text())
+    listed = init("--check", "spec.yaml", cwd=tmp_path).stdout.splitlines()
+    assert len(listed) == len({question["weight"] for question in asked})
+    assert all(line.startswith("line ") for line in listed)
+    assert init("--confirm", "spec.yaml", "decision", cwd=tmp_path).returncode == 0
+    left = {mark.key for mark in parse((tmp_path / "spec.yaml").read_text()).marks}
+    assert not {key for key in left if key.startswith("decision")}
+    assert "verdicts.columns_complete" in left
+    assert init("--confirm", "spec.yaml", "reference", cwd=tmp_path).returncode == 0
+    assert init("--confirm", "spec.yaml", "nonsense", cwd=tmp_path).returncode == 2
+    assert init("--confirm", "spec.yaml", cwd=tmp_path).returncode == 0
+    assert init("--check", "spec.yaml", cwd=tmp_path).stdout == "nothing is left to confirm\n"
+    assert "columns_complete: false" in (tmp_path / "spec.yaml").read_text()
+
+
+def test_check_tells_what_changed_in_the_table(tmp_path: Path) -> None:
+    file = tables.lender(tmp_path)
+    assert init(file.name, "-o", "spec.yaml", cwd=tmp_path).returncode == 0
+    text_before = file.read_text()
+    file.write_text(text_before.replace("denied", "sent to Mars", 3).replace("purpose", "reason", 1))
+    said = init("--check", "spec.yaml", cwd=tmp_path).stderr
+    assert "changed: answer: sent to Mars is in no list of the spec (3 rows)" in said
+    assert "columns of the spec that the table has no more: purpose" in said
+    assert "columns that the spec does not name: reason" in said
+
+
+def test_several_years_are_asked_and_confirming_keeps_one(tmp_path: Path) -> None:
+    years = ["2022-03-01"] * 150 + ["2023-03-01"] * (tables.ROWS - 150)
+    file = tables.lender(tmp_path, applied_on=years)
+    assert init(file.name, "-o", "spec.yaml", cwd=tmp_path).returncode == 0
+    before = parse((tmp_path / "spec.yaml").read_text()).value
+    assert (before["year"], before["source"].get("keep")) == (2022, None)
+    assert init("--confirm", "spec.yaml", "year", cwd=tmp_path).returncode == 0
+    after = parse((tmp_path / "spec.yaml").read_text()).value
+    assert str(after["source"]["keep"]["applied_on"]["maximum"]) == "2022-12-31"
+
+
+def test_an_audit_of_a_decision_that_nobody_confirmed_does_not_start(tmp_path: Path) -> None:
+    file = tables.lender(tmp_path)
+    assert init(file.name, "-o", "spec.yaml", cwd=tmp_path).returncode == 0
+    done = evenhand("audit", "spec.yaml", "--lake", "lake", cwd=tmp_path)
+    assert done.returncode == BLOCKING == 2
+    assert "evenhand init --confirm SPEC decision" in done.stderr
+    assert not list((tmp_path / "lake").glob("runs/*"))
+
+
+def test_at_a_terminal_enter_takes_a_default_that_is_there(tmp_path: Path) -> None:
+    file = tables.lender(tmp_path)
     shown, typed = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "flows.cli", "init", file.name],
         stdin=typed, stderr=typed, stdout=subprocess.PIPE, env=environment(None), cwd=tmp_path,
     ) as running:  # fmt: skip
         os.close(typed)
-        os.write(shown, b"\n7000\n1\n1\n")
+        os.write(shown, b"\nthe other way round\n\nnonsense\n\n\n")
         out, _ = running.communicate(timeout=120)
     said = os.read(shown, 1 << 16).decode()
     os.close(shown)
     assert running.returncode == 0, said
-    assert "Which column is the decision?" in said
-    assert "7000: expected 1 to " in said
-    assert "column: 'kredit'" in out.decode()
-    assert "favourable: [" in out.decode()
-    assert not out.startswith(b"\x1b")
+    assert "Is answer the decision" in said
+    marks = {mark.key for mark in parse(out.decode()).marks}
+    assert "favourable: ['denied']" in out.decode()
+    assert not {key for key in marks if key.startswith(("decision", "protected")) or key == "year"}
+    assert "verdicts.limits" in marks
 
 
 def test_the_end_of_the_input_is_no_breach(tmp_path: Path) -> None:
@@ -44,13 +208,3 @@ def test_the_end_of_the_input_is_no_breach(tmp_path: Path) -> None:
         assert running.wait(timeout=120) == 2
     assert "no answer; give --decision" in os.read(shown, 1 << 16).decode()
     os.close(shown)
-
-
-def test_words_tell_the_sides_and_codes_do_not(tmp_path: Path) -> None:
-    table = read_table(tables.compas(tmp_path))
-    found = {each.column: each for each in candidates(table)}
-    assert guessed_sides(found["two_year_recid"]).favourable == ("0",)
-    assert guessed_sides(found["c_charge_degree"]) is None
-    south = candidates(read_table(tables.south_german(tmp_path)))[0]
-    assert guessed_sides(south) is None
-    assert given_sides(south, ["1"]).unfavourable == ("0",)

@@ -1,0 +1,407 @@
+"""Drafts an audit of a table: decision, people, columns, year and recipe, from what the table shows and a user chose.
+
+The draft is a value: the same table and choices make the same draft. What of it is a guess: `questions`.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from flows.cli.draft import columns, people, vocabulary
+from flows.cli.draft import decision as decisions
+from flows.cli.draft.columns import Entry, Loss, Split
+from flows.cli.draft.decision import Candidate, Reading
+from flows.cli.draft.people import Attribute
+from flows.cli.draft.table import Column, Table
+from flows.cli.draft.vocabulary import Meaning, Side, plain
+from schemas.audit.intake import ColumnRecipe
+from schemas.errors import SpecError, nearest
+
+BEST: Final = 3
+"""Candidates that are named."""
+_YEAR: Final = re.compile(r"(?<!\d)(19[89]\d|20[0-4]\d)(?!\d)")
+_TITLES: Final = {
+    "lending": "Loan decisions",
+    "hiring": "Hiring decisions",
+    "admissions": "Admissions",
+    "justice": "Pretrial decisions",
+}
+
+Repeats = Literal["first", "all", "none"]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a user chose: settings of the spec by their dotted keys, and questions whose default was taken."""
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    confirmed: frozenset[str] = frozenset()
+    is_review: bool = False
+    """Whether the settings are those of a spec that lies there, so that they are questions still."""
+
+    def given(self, key: str) -> bool:
+        """Whether a user gave a setting, so that nothing is left to ask of it."""
+        return key in self.settings and not self.is_review
+
+    def with_setting(self, settings: Mapping[str, Any]) -> "Choices":
+        """The choices with further settings."""
+        return replace(self, settings={**self.settings, **settings})
+
+
+@dataclass(frozen=True)
+class Year:
+    """The year of the decisions."""
+
+    value: int
+    column: str = ""
+    """The column that tells it."""
+    rows: Mapping[int, int] = field(default_factory=dict)
+    """Year -> rows, the most frequent first."""
+    why: str = ""
+    """What there is to confirm; empty if it is certain."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A drafted audit."""
+
+    table: Table
+    choices: Choices
+    ranked: tuple[Candidate, ...]
+    """The columns that could hold the decision."""
+    decision: Candidate | None
+    sides: Reading
+    attributes: tuple[Attribute, ...]
+    left_people: tuple[str, ...]
+    """Columns that describe people and are left out."""
+    entries: tuple[Entry, ...]
+    row_id: str | None
+    year: Year
+    repeats: Repeats
+    title: str
+
+    @property
+    def decision_column(self) -> str:
+        """The column of the decision; empty where none is chosen."""
+        return "" if self.decision is None else self.decision.column
+
+    @cached_property
+    def split(self) -> Split:
+        """The rows of both sides."""
+        return _split(self.table, self.decision, self.sides)
+
+    @property
+    def features(self) -> list[str]:
+        """The columns that models and distances use."""
+        return [entry.name for entry in self.entries if not entry.excluded]
+
+    @property
+    def undecided(self) -> dict[str, int]:
+        """Values of the decision that no word tells -> rows."""
+        if self.decision is None:
+            return {}
+        return {value: rows for value, rows in self.decision.rows.items() if value not in self.sides.meanings}
+
+    def of_side(self, side: Side) -> dict[str, int]:
+        """Values of one side of the decision -> rows; what no word tells is no decision until it is answered."""
+        if self.decision is None:
+            return {}
+        rows = {value: self.decision.rows.get(value, 0) for value in self.sides.of(side)}
+        return {**rows, **self.undecided} if side == "neither" else rows
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether an audit could read it: it has a decision with both sides, and people."""
+        return self.decision is not None and self.sides.has_both and bool(self.attributes)
+
+    @cached_property
+    def losses(self) -> tuple[Loss, ...]:
+        """Groups that lose more rows than others because features are missing."""
+        members = {a.column: people.members(self.table.columns[a.column], a) for a in self.attributes}
+        return tuple(columns.losses(self.table, self.features, self.split, members))
+
+    def recipes(self) -> dict[str, ColumnRecipe]:
+        """How the columns are read that are not plain text: features, ages, and the column of the year."""
+        required = [*(a.column for a in self.attributes), self.decision_column, self.year.column]
+        out = {}
+        for name in self.table.names:
+            entry = next((e for e in self.entries if e.name == name), None)
+            recipe = columns.recipe_of(self.table.columns[name])
+            if recipe is not None and (name in required or (entry is not None and not entry.excluded)):
+                out[name] = self._chosen_recipe(name, recipe)
+        return out
+
+    def _chosen_recipe(self, name: str, recipe: ColumnRecipe) -> ColumnRecipe:
+        prefix = f"source.intake.columns.{name}."
+        updates = {k.removeprefix(prefix): v for k, v in self.choices.settings.items() if k.startswith(prefix)}
+        return ColumnRecipe.model_validate({**recipe.model_dump(), **updates}) if updates else recipe
+
+
+def drafted(table: Table, choices: Choices | None = None) -> Draft:
+    """The draft of a table.
+
+    Raises:
+        SpecError: a choice does not fit the table.
+    """
+    choices = choices or Choices()
+    ranked = _ranked(table)
+    decision = _decision(table, choices, ranked)
+    row_id = columns.find_row_id(table, "" if decision is None else decision.column)
+    repeats = _repeats(table, choices, row_id)
+    if repeats == "first" and table.repeats.any():
+        table = table.once()
+        return replace(drafted(table, choices), repeats=repeats)
+    sides = Reading({}) if decision is None else _sides(decision, choices)
+    split = _split(table, decision, sides)
+    column = "" if decision is None else decision.column
+    names = _attribute_names(table, choices, column)
+    attributes = _attributes(table, choices, names, split)
+    entries = columns.entries(table, column, split, names, row_id)
+    entries = [_chosen(entry, choices, table.columns[entry.name]) for entry in entries]
+    return Draft(
+        table, choices, tuple(ranked), decision, sides, tuple(attributes),
+        tuple(people.others(table, column, names)), tuple(entries), row_id,
+        _year(table, choices, attributes), repeats, _title(table, decision),
+    )  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The decision and its sides.
+
+
+def _ranked(table: Table) -> list[Candidate]:
+    values = [
+        decisions.Values(name, column.values, column.missing_share)
+        for name, column in table.columns.items()
+        if column.form in ("category", "few numbers", "bands") and len(column.values) <= decisions.MOST_VALUES
+    ]
+    excluded = {name for name, column in table.columns.items() if people.kind_of(column)}
+    return decisions.candidates(values, excluded, table.names[-1])
+
+
+def _decision(table: Table, choices: Choices, ranked: Sequence[Candidate]) -> Candidate | None:
+    name = choices.settings.get("decision.column")
+    if name is None:
+        return decisions.leading(ranked)
+    if name not in table.columns and choices.is_review:
+        return None
+    if name not in table.columns:
+        raise SpecError(f"--decision {name}: the table has no such column; {nearest(name, table.names)}")
+    column = table.columns[name]
+    if vocabulary.protected_kind(name):
+        best = ", ".join(candidate.column for candidate in ranked[:BEST])
+        raise SpecError(f"--decision {name}: that names a protected attribute; expected the decision, such as {best}")
+    if not 2 <= len(column.values) <= decisions.MOST_VALUES:
+        number = len(column.values)
+        raise SpecError(
+            f"--decision {name}: {number:,} {'value' if number == 1 else 'values'}; expected 2 to "
+            f"{decisions.MOST_VALUES}, such as approved and denied: give another column, or one that you made of it"
+        )
+    ranked_one = next((candidate for candidate in ranked if candidate.column == name), None)
+    return ranked_one or Candidate(name, column.values, decisions.read(name, column.values), 0.0)
+
+
+def _sides(decision: Candidate, choices: Choices) -> Reading:
+    """The sides by the words, with what a user gave in their place."""
+    listed_values: dict[Side, list[str]] = {}
+    sides: tuple[Side, ...] = ("favourable", "unfavourable", "neither")
+    for side in sides:
+        listed = [_value(decision, v, side, choices) for v in choices.settings.get(f"decision.{side}", ())]
+        listed_values[side] = [value for value in listed if value]
+    if not any(listed_values.values()):
+        return decision.reading
+    twice = set(listed_values["favourable"]) & set(listed_values["unfavourable"])
+    if twice:
+        raise SpecError(f"--unfavourable {', '.join(twice)}: given as --favourable, too; expected other values")
+    if listed_values["unfavourable"] and not listed_values["favourable"]:
+        raise SpecError("--unfavourable: which value favours the applicant? Give it, too: --favourable VALUE")
+    chosen = {value: Meaning(side) for side, values in listed_values.items() for value in values}
+    other_values = [value for value in decision.rows if value not in chosen]
+    if not other_values and not listed_values["unfavourable"]:
+        chosen_text = ", ".join(listed_values["favourable"])
+        raise SpecError(f"--favourable {chosen_text}: that is every value; expected some to be unfavourable")
+    if not listed_values["unfavourable"]:
+        chosen |= dict.fromkeys(
+            _opposites(decision, listed_values["favourable"], other_values), Meaning("unfavourable")
+        )
+    for value in other_values:
+        meaning = decision.reading.meanings.get(value) or vocabulary.meaning(value)
+        if value not in chosen and meaning is not None and meaning.side == "neither":
+            chosen[value] = meaning
+    return Reading(chosen, "given")
+
+
+def _value(decision: Candidate, value: object, side: str, choices: Choices) -> str:
+    """The value of the table that a user means, in whatever spelling; of a written spec empty where no row has it."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    same = next((v for v in decision.rows if v == text), None)
+    same = same or next((v for v in decision.rows if plain(v) == plain(text)), None)
+    if same is None and not choices.is_review:
+        hint = nearest(text, list(decision.rows))
+        raise SpecError(f"--{side} {text}: no row of {decision.column} has it; {hint}")
+    return same or ""
+
+
+def _opposites(decision: Candidate, approvals: Sequence[str], other_values: Sequence[str]) -> list[str]:
+    """Denials where a user gave approvals: plain words and codes, no to yes, and the other one of two values."""
+    forms = {plain(value) for value in approvals}
+    plainly = [v for v in other_values if (m := decision.reading.meanings.get(v)) and m.side == "unfavourable"]
+    plainly = plainly or [
+        v for v in other_values if (m := vocabulary.meaning(v)) and m.side == "unfavourable" and len(v) > 1
+    ]
+    if plainly:
+        return plainly
+    yes, no = vocabulary.answers("yes"), vocabulary.answers("no")
+    for answer_words, other in ((yes, no), (no, yes)):
+        answers = [value for value in other_values if forms & answer_words and plain(value) in other]
+        if answers:
+            return answers
+    if len(other_values) == 1 and vocabulary.meaning(other_values[0]) is None:
+        return list(other_values)
+    turned = [v for v in other_values if (m := decision.reading.meanings.get(v)) and m.side == "favourable"]
+    return turned if len(other_values) == 1 else []
+
+
+def _split(table: Table, decision: Candidate | None, sides: Reading) -> Split:
+    if decision is None:
+        none = np.zeros(table.rows, dtype=bool)
+        return Split(none, none)
+    column = table.columns[decision.column]
+    places = {value: i for i, value in enumerate(column.values)}
+    masks = [np.isin(column.groups, [places[v] for v in sides.of(side)]) for side in ("favourable", "unfavourable")]
+    return Split(*masks)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# People, columns, year, repeats and title.
+
+
+def _attribute_names(table: Table, choices: Choices, decision: str) -> list[str]:
+    names = choices.settings.get("protected")
+    if names is not None and choices.is_review:
+        return [name for name in names if name in table.columns]
+    return list(names) if names is not None else people.found(table, decision)
+
+
+def _attributes(table: Table, choices: Choices, names: Sequence[str], split: Split) -> list[Attribute]:
+    """The attributes, each with the first of the given references that is one of its groups."""
+    remaining = list(choices.settings.get("reference", ()))
+    out = []
+    for name in names:
+        chosen = choices.settings.get(f"protected.{name}.reference")
+        for value in [] if chosen else remaining:
+            if name in table.columns and _has_group(table.columns[name], value):
+                chosen = value
+                remaining.remove(value)
+                break
+        if choices.is_review and (
+            name not in table.columns or (chosen and not _has_group(table.columns[name], chosen))
+        ):
+            chosen = None
+        attribute = people.attribute(table, name, split.favourable, chosen, is_given=choices.given("protected"))
+        out.append(replace(attribute, reference_is_given=chosen is not None and not choices.is_review))
+    if remaining:
+        groups = [group for attribute in out for group in attribute.rows]
+        raise SpecError(
+            f"--reference {remaining[0]}: no row of {', '.join(names)} has it; {nearest(remaining[0], groups)}"
+        )
+    return out
+
+
+def _has_group(column: Column, value: str) -> bool:
+    if column.is_number:
+        return any(word in value for word in ("under", "over", " to "))
+    return any(plain(value) == plain(group) for group in column.values)
+
+
+def _chosen(entry: Entry, choices: Choices, column: Column) -> Entry:
+    """The entry by the role that a user gave."""
+    role = choices.settings.get(f"columns.{entry.name}.role")
+    if role == "excluded" and not entry.excluded:
+        return replace(entry, reason="chosen", why="left out by choice", type="nominal", order=(), doubt="")
+    if role == "feature" and entry.excluded:
+        return columns.feature(column)
+    return entry
+
+
+def _repeats(table: Table, choices: Choices, row_id: str | None) -> Repeats:
+    chosen = choices.settings.get("source.intake.repeats")
+    if chosen is not None:
+        return chosen  # type: ignore[no-any-return]
+    return "first" if row_id is not None and table.repeats.any() else "all"
+
+
+def _year(table: Table, choices: Choices, attributes: Iterable[Attribute]) -> Year:
+    """The year of most rows, by a column of years or dates, else by a term or a title."""
+    chosen_text = choices.settings.get("year")
+    attribute_columns = {attribute.column for attribute in attributes}
+    guess = _year_of_columns(table, attribute_columns) or _year_of_texts(table)
+    if guess is None:
+        today = datetime.now(UTC).year
+        guess = Year(today, why="the year of the decisions: no column and no title tells it")
+    if chosen_text is None:
+        return guess
+    return replace(guess, value=int(chosen_text), why=guess.why if choices.is_review else "")
+
+
+def _year_of_columns(table: Table, attribute_columns: Iterable[str]) -> Year | None:
+    years: list[tuple[int, str, dict[int, int]]] = []
+    for name, column in table.columns.items():
+        if name in attribute_columns or vocabulary.protected_kind(name):
+            continue
+        if vocabulary.is_named(name, "year") and column.form != "date" and column.values:
+            if all(_YEAR.fullmatch(value) for value in column.values):
+                years.append((0, name, {int(value): rows for value, rows in column.values.items()}))
+        elif column.form == "date":
+            rows: dict[int, int] = {}
+            for text, day in zip(column.texts, column.days, strict=True):
+                if day:
+                    rows[int(day[:4])] = rows.get(int(day[:4]), 0) + column.counts[text]
+            after = vocabulary.is_named(name, "after") or column.missing_share > 0.5
+            order = 4 if after else 1 if vocabulary.is_named(name, "decided") else 2
+            years.append((order, name, rows))
+    usable = [(order, name, rows) for order, name, rows in years if rows and order < 4]
+    if not usable:
+        return None
+    _, name, rows = min(usable, key=lambda item: item[0])
+    rows = dict(sorted(rows.items(), key=lambda item: -item[1]))
+    value = next(iter(rows))
+    if len(rows) == 1:
+        return Year(value, name, rows)
+    counts = ", ".join(f"{year}: {n:,}" for year, n in sorted(rows.items()))
+    return Year(value, name, rows, f"{name} has rows of several years ({counts}); the audit is of {value} alone")
+
+
+def _year_of_texts(table: Table) -> Year | None:
+    for name, column in table.columns.items():
+        if vocabulary.is_named(name, "term") and 0 < len(column.values) <= decisions.MOST_VALUES:
+            rows: dict[int, int] = {}
+            for value, n in column.values.items():
+                for year in set(_YEAR.findall(value)):
+                    rows[int(year)] = rows.get(int(year), 0) + n
+            if rows:
+                year = max(rows, key=lambda y: rows[y])
+                return Year(year, "", rows, f"{year}, by {name} ({next(iter(column.values))})")
+    for hint in table.hints:
+        years_in_line = _YEAR.findall(hint)
+        if years_in_line:
+            return Year(
+                int(years_in_line[-1]),
+                "",
+                {},
+                f"{years_in_line[-1]}, by the line above the header: {hint.strip()[:60]}",
+            )
+    return None
+
+
+def _title(table: Table, decision: Candidate | None) -> str:
+    """What the table is about, by its words; never the name of the file."""
+    texts = [*table.names, *(decision.rows if decision is not None else ())]
+    points = {sector: sum(vocabulary.tells_sector(text, sector) for text in texts) for sector in _TITLES}
+    best = max(points, key=lambda sector: points[sector])
+    return _TITLES[best] if points[best] else "Decisions"

@@ -1,0 +1,261 @@
+"""Protected attributes of a table: the columns that hold one, their groups, and the reference group of each."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flows.cli.draft import vocabulary
+from flows.cli.draft.table import Column, Table
+from flows.cli.draft.vocabulary import plain
+from schemas.audit import column as column_names
+from schemas.audit.spec import Protected
+from schemas.errors import SpecError, nearest
+
+MOST_ATTRIBUTES: Final = 4
+MOST_GROUPS: Final = 40
+BANDS: Final = (40.0, 62.0)
+"""Ages at which bands begin: 40 is the age of the ADEA, 62 that of the elderly of Regulation B."""
+FEWEST: Final = 10
+"""People of a group that is judged."""
+_YOUNGEST, _OLDEST, _PLAUSIBLE = 10, 115, 0.95
+_MOST_MISSING: Final = 0.5
+_USUAL_SHARE: Final = 0.5
+"""Favourable decisions of the usual comparison group, beside the group that has most, from which on it is drafted."""
+_SEPARATOR: Final = re.compile(r"\s*(?:;|\||/|\+|,|&)\s*")
+_NO_NAME: Final = re.compile(r"column_\d+")
+"""Of a column of a file without header."""
+_OTHER_PERSON: Final = re.compile(
+    r"co ?-?_?(applicant|borrower|signer|debtor)|joint|spouse|guarantor|loan officer|interviewer|judge", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A protected attribute as it is drafted."""
+
+    column: str
+    kind: str
+    reference: str
+    rows: Mapping[str, int]
+    """Group of people -> rows, the most frequent first."""
+    favourable: Mapping[str, int]
+    """Group -> favourable decisions."""
+    nobody: tuple[str, ...] = ()
+    """Values that are no people."""
+    several: tuple[str, ...] = ()
+    """Values that name several groups."""
+    bands: tuple[float, ...] = ()
+    why_reference: str = ""
+    is_given: bool = False
+    reference_is_given: bool = False
+    missing: int = 0
+
+    @property
+    def small(self) -> tuple[str, ...]:
+        """Groups of few people."""
+        return tuple(group for group, rows in self.rows.items() if rows < FEWEST and group != self.reference)
+
+    @property
+    def reported_only(self) -> tuple[str, ...]:
+        """Groups that are reported and not judged, and that no rule of the audit knows as such."""
+        attribute = Protected(name=self.column, columns=(self.column,), reference=self.reference)
+        nobody = [] if self.several else [value for value in self.nobody if attribute.judges(value)]
+        return (*nobody, *self.small)
+
+    @property
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """Group -> its values, where several answers of a person make a group of their own; else empty."""
+        if not self.several:
+            return {}
+        alone = {group: (group,) for group in (*self.rows, *self.nobody) if group != "several"}
+        return {**alone, "several": self.several}
+
+
+def kind_of(column: Column) -> str:
+    """The protected attribute that a column holds, by its name, else by its values; empty where none."""
+    named = vocabulary.protected_kind(column.name)
+    if named or column.form == "number":
+        return named
+    if len(column.values) > MOST_GROUPS:
+        return ""
+    return vocabulary.people_kind(column.values, letters=bool(_NO_NAME.fullmatch(column.name)))
+
+
+def is_age(column: Column) -> bool:
+    """Whether a column holds ages in years."""
+    if vocabulary.protected_kind(column.name) != "age" or column.form != "number":
+        return False
+    ages = column.numbers[np.isfinite(column.numbers)]
+    if not len(ages) or (column.number and column.number.recipe.unit not in (None, "years")):
+        return False
+    return bool(((ages >= _YOUNGEST) & (ages <= _OLDEST)).mean() >= _PLAUSIBLE)
+
+
+def found(table: Table, decision: str) -> list[str]:
+    """The columns that hold a protected attribute, one for each kind, those first that are drafted first."""
+    ranked: list[tuple[bool, bool, bool, int, int]] = []
+    for position, column in enumerate(table.columns.values()):
+        if column.name == decision or not kind_of(column) or column_names.is_observed(column.name):
+            continue
+        if _OTHER_PERSON.search(column.name.replace("_", " ")) or column.missing_share > _MOST_MISSING:
+            continue
+        if is_age(column) or _has_groups(column):
+            # Of several columns of a kind: one that is named, one derived from them, one of words, the shortest name.
+            named = bool(vocabulary.protected_kind(column.name))
+            derived = "derived" in vocabulary.parts(column.name)
+            words = any(not group.lstrip("-").isdigit() for group in column.values)
+            ranked.append((not named, not derived, not words, len(column.name), position))
+    first: dict[str, str] = {}
+    for *_, position in sorted(ranked):
+        first.setdefault(kind_of(table.columns[table.names[position]]), table.names[position])
+    return [first[kind] for kind in vocabulary.KINDS if kind in first][:MOST_ATTRIBUTES]
+
+
+def _has_groups(column: Column) -> bool:
+    if column.form in ("number", "date"):
+        return False
+    people = [group for group in column.values if not vocabulary.is_nobody(group)]
+    return len(people) >= 2 and len(column.values) <= MOST_GROUPS
+
+
+def others(table: Table, decision: str, drafted_names: Collection[str]) -> Iterator[str]:
+    """Columns that describe people and that the draft leaves out."""
+    for column in table.columns.values():
+        if column.name not in (decision, *drafted_names) and kind_of(column):
+            yield column.name
+
+
+def attribute(
+    table: Table, name: str, favourable: NDArray[np.bool_], reference: str | None = None, *, is_given: bool = False
+) -> Attribute:
+    """A protected attribute with its groups and its reference group.
+
+    Args:
+        table: the table.
+        name: the column.
+        favourable: ``(rows,)`` decisions for the applicant.
+        reference: the reference group that a user gave.
+        is_given: whether a user gave the column, too.
+
+    Raises:
+        SpecError: the column is not there or has no groups, or no row has the reference group.
+    """
+    if name not in table.columns:
+        raise SpecError(f"--protected {name}: the table has no such column; {nearest(name, table.names)}")
+    column = table.columns[name]
+    kind = kind_of(column) or ("age" if is_given and column.is_number else "")
+    if column.is_number and (is_age(column) or is_given):
+        return _in_bands(column, kind, favourable, reference, is_given)
+    groups = column.values
+    if not 2 <= len(groups) <= MOST_GROUPS:
+        raise SpecError(
+            f"--protected {name}: {len(groups):,} {'value' if len(groups) == 1 else 'values'}; expected a column of 2 "
+            f"to {MOST_GROUPS} groups, or of ages: give another"
+        )
+    unknown = {"u", "n", "na"} if kind == "sex" and vocabulary.men_and_women(groups) else set[str]()
+    nobody = tuple(g for g in groups if (vocabulary.is_nobody(g) or plain(g) in unknown) and g != reference)
+    people = {group: rows for group, rows in groups.items() if group not in nobody}
+    if not people:
+        raise SpecError(f"--protected {name}: no value is a group of people; give --reference VALUE, or another column")
+    several = _several(list(people))
+    by_place = np.bincount(column.groups[favourable & (column.groups >= 0)], minlength=len(groups))
+    good = {group: int(by_place[i]) for i, group in enumerate(groups) if group in people}
+    if several:
+        people = _joined(people, several)
+        good = _joined(good, several)
+    chosen, why = _reference(kind, name, people, good)
+    if reference is not None:
+        reference_group = _given_reference(name, reference, {**people, **dict.fromkeys(nobody, 0)})
+        chosen, why = reference_group, why if reference_group == chosen else "as given"
+    missing = int(column.absent.sum())
+    return Attribute(name, kind, chosen, people, good, nobody, several, (), why, is_given, missing=missing)
+
+
+def _in_bands(
+    column: Column, kind: str, favourable: NDArray[np.bool_], reference: str | None, is_given: bool
+) -> Attribute:
+    """Ages cut into bands; what is no age has no group."""
+    ages = column.numbers
+    cuts = list(BANDS)
+    if is_given and not is_age(column):  # another number that a user gave: it is cut at its median
+        cuts = [float(np.nanmedian(ages))]
+    names = band_names(tuple(cuts))
+    place = np.where(np.isfinite(ages), np.searchsorted(cuts, np.nan_to_num(ages), side="right"), -1)
+    rows = {name: int((place == i).sum()) for i, name in enumerate(names)}
+    good = {name: int(((place == i) & favourable).sum()) for i, name in enumerate(names)}
+    people = {name: n for name, n in rows.items() if n}
+    chosen, why = _reference("", column.name, people, good)
+    if reference is not None:
+        reference_group = _given_reference(column.name, reference, people)
+        chosen, why = reference_group, why if reference_group == chosen else "as given"
+    missing = int((place < 0).sum())
+    return Attribute(column.name, kind, chosen, people, good, (), (), tuple(cuts), why, is_given, missing=missing)
+
+
+def band_names(bands: tuple[float, ...]) -> tuple[str, ...]:
+    """The groups that bands make, from the lowest."""
+    low = f"under {bands[0]:g}"
+    return Protected(name="age", columns=("age",), bands=bands, reference=low).band_names
+
+
+def members(column: Column, of: Attribute) -> dict[str, NDArray[np.bool_]]:
+    """Group -> ``(rows,)`` who is in it."""
+    if of.bands:
+        place = np.searchsorted(of.bands, np.nan_to_num(column.numbers), side="right")
+        return {name: (place == i) & np.isfinite(column.numbers) for i, name in enumerate(band_names(of.bands))}
+    return {value: column.groups == i for i, value in enumerate(column.values) if value in of.rows}
+
+
+def _given_reference(name: str, reference: str, groups: Mapping[str, int]) -> str:
+    same = next((group for group in groups if plain(group) == plain(reference)), None)
+    if same is None:
+        raise SpecError(f"--reference {reference}: no row of {name} has it; {nearest(reference, list(groups))}")
+    return same
+
+
+def _several(groups: Sequence[str]) -> tuple[str, ...]:
+    """Values that join others of the column by a sign: `White;Asian` beside White and Asian."""
+    alone = {plain(group) for group in groups}
+    out = []
+    for group in groups:
+        members = _SEPARATOR.split(group)
+        if len(members) > 1 and sum(plain(member) in alone for member in members) >= 2:
+            out.append(group)
+    return tuple(out)
+
+
+def _joined(rows: Mapping[str, int], several: Sequence[str]) -> dict[str, int]:
+    single = {group: n for group, n in rows.items() if group not in several}
+    return {**single, "several": sum(rows[group] for group in several)}
+
+
+def _reference(kind: str, name: str, rows: Mapping[str, int], favourable: Mapping[str, int]) -> tuple[str, str]:
+    """The reference group and why: the usual one if it has enough favourable decisions, else the one with most."""
+    candidates = [group for group in rows if not vocabulary.is_rest(group) and group != "several"] or list(rows)
+    most = max(candidates, key=lambda group: (favourable[group], rows[group]))
+    usual = _usual(kind, name, candidates)
+    if usual is not None and favourable[usual] >= _USUAL_SHARE * favourable[most]:
+        return usual, "the usual comparison group"
+    return most, "the group with most favourable decisions"
+
+
+def _usual(kind: str, name: str, groups: Sequence[str]) -> str | None:
+    """The group that others are usually compared with, by its word."""
+    if kind == "sex":
+        pair = vocabulary.men_and_women(groups)
+        if pair:
+            return pair[0]
+        flags = {plain(group): group for group in groups}
+        if set(flags) in ({"0", "1"}, {"yes", "no"}, {"true", "false"}):
+            women = {"female", "woman", "women"} & set(vocabulary.parts(name))
+            men = {"male", "man", "men"} & set(vocabulary.parts(name))
+            if women or men:
+                return next(
+                    flags[form] for form in (("0", "no", "false") if women else ("1", "yes", "true")) if form in flags
+                )
+        return None
+    return next((group for group in groups if vocabulary.is_usual(kind, group)), None)

@@ -1,0 +1,223 @@
+"""Reads the table that a spec is drafted from, as ingest will read it, and says what of its form is a guess."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import duckdb
+import pyarrow as pa
+
+from flows.cli.draft.known_tables import fitting
+from flows.cli.draft.table import Doubt, Table, columns_of
+from flows.cli.draft.vocabulary import plain
+from schemas.audit.intake import Intake, JoinKey, SecondFile
+from schemas.audit.source import Source
+from schemas.errors import SpecError, nearest
+from tasks.ingest.sources import files
+from tasks.ingest.sources.door import DELIMITERS, Described, Evidence, describe, second
+from tasks.ingest.sources.raw import Raw, registered
+
+MOST_ROWS: Final = 200_000
+"""Rows that are read whole; of more, a sample is looked at."""
+_SEED: Final = 482
+_KEYS: Final = {
+    "encoding": "encoding",
+    "mojibake": "encoding",
+    "quotes": "quote",
+    "title": "skip",
+    "header_records": "skip",
+    "no_header": "header",
+    "names": "header",
+    "foot": "foot",
+    "members": "member",
+    "sheets": "sheet",
+    "nested": "",
+    "malformed": "",
+}
+"""What a guess is about -> the key of the source that it sets."""
+_SHOWN: Final = 6
+
+
+@dataclass(frozen=True)
+class File:
+    """The file of a draft, and what a user said of it."""
+
+    path: Path
+    member: str | None = None
+    sheet: str | None = None
+    second: Path | None = None
+    key: str | None = None
+    """Column that both files have; `THIS=OTHER` where it has two names."""
+
+
+def read_file(file: File) -> Table:
+    """The table of a file, described by its content.
+
+    Raises:
+        EvenhandError: there is no such file, it is no table, or a second file cannot be joined.
+    """
+    described = describe(file.path, member=file.member, sheet=file.sheet)
+    if not described.rows:
+        raise SpecError(
+            f"{file.path.name} has a header and no row: expected a row for each decision; give the whole table"
+        )
+    if len(described.columns) == 1:
+        raise SpecError(
+            f"{file.path.name} has one column, {described.columns[0]!r}: a table has its cells between "
+            "commas, pipes, semicolons, tabs or blanks"
+        )
+    source = described.source
+    if file.second is not None:
+        source = source.model_copy(update={"second_file": _second(file, described)})
+    table = read_source(source, file.path)
+    doubts = [*_doubts(described), *_doubts_of_join(table)]
+    notes = list(_notes(described))
+    example = fitting({name: c.counts for name, c in table.columns.items()}, not described.source.header)
+    if example is not None and source.header and len(example.header) == len(source.header):
+        table, source = _renamed(table, example.header), source.model_copy(update={"header": example.header})
+        notes.append(f"its columns are named as in {example.title}")
+    return replace(
+        table, source=source, notes=tuple(notes), doubts=tuple(doubts), example=example, hints=described.titles,
+        lost_names=described.lost_names,
+    )  # fmt: skip
+
+
+def read_source(source: Source, path: Path) -> Table:
+    """The table that a source reads: its applications, joined with a second file where it names one.
+
+    Raises:
+        EvenhandError: as ingest.
+    """
+    raw = files.read(source, files.header(source))
+    refused: dict[str, int] = {}
+    for unread in raw.unread:
+        refused[str(unread.reason)] = refused.get(str(unread.reason), 0) + 1
+    cells, matches = raw.table, dict[str, int]()
+    if source.second_file is not None:
+        cells, matches, outside = _joined(raw, source)
+        refused |= {"outside_join": outside} if outside else {}
+    file_rows = 0
+    if cells.num_rows > MOST_ROWS:
+        file_rows, cells = cells.num_rows, _sampled(cells)
+    return Table(path, source, columns_of(cells), cells.num_rows, refused=refused, joined=matches, file_rows=file_rows)
+
+
+def _sampled(cells: pa.Table) -> pa.Table:
+    with duckdb.connect() as connection:
+        connection.execute("SET threads = 1")
+        connection.register("cells", cells)
+        sample = f"SELECT * FROM cells USING SAMPLE reservoir({MOST_ROWS} ROWS) REPEATABLE ({_SEED})"  # noqa: S608
+        return connection.sql(sample).to_arrow_table()
+
+
+def _joined(raw: Raw, source: Source) -> tuple[pa.Table, dict[str, int], int]:
+    """Rows with the columns of the second file, the counts of the join, and rows that have two partners."""
+    from tasks.ingest.intake.join import joined
+
+    assert source.second_file is not None  # noqa: S101
+    names = [*raw.table.column_names, *source.second_file.columns]
+    with duckdb.connect() as connection:
+        first = registered(raw, connection)
+        other = registered(second(source), connection, name="second_rows")
+        rows_laid = joined(first, other, source.second_file.key, source.second_file.columns, connection)
+        chosen = ", ".join(f"c{i}" for i in range(len(rows_laid.columns)))
+        outside = f"q{len(rows_laid.quarantined) - 1}"
+        rows = connection.sql(f"SELECT {chosen} FROM ({rows_laid.rows}) WHERE NOT {outside} ORDER BY place")  # noqa: S608
+        cells = rows.to_arrow_table().rename_columns(names)
+        ((out,),) = connection.sql(f"SELECT count_if({outside}) FROM ({rows_laid.rows})").fetchall()  # noqa: S608
+        return cells, dict(rows_laid.joined), out
+
+
+def _second(file: File, described: Described) -> SecondFile:
+    """The second file with its key and the columns that the first one does not have."""
+    assert file.second is not None  # noqa: S101
+    other = describe(file.second)
+    if file.key is None:
+        common = [name for name in described.columns if plain(name) in {plain(n) for n in other.columns}]
+        raise SpecError(
+            f"--with {file.second.name}: by which column? Give --key NAME; both have {', '.join(common) or 'none'}"
+        )
+    this, _, that = file.key.partition("=")
+    key_here = _named(this, described.columns, file.path.name)
+    right = _named(that or this, other.columns, file.second.name)
+    names = {plain(name) for name in described.columns}
+    columns = tuple(name for name in other.columns if name != right and plain(name) not in names)
+    if not columns:
+        raise SpecError(f"--with {file.second.name}: it has no column that {file.path.name} lacks; leave it out")
+    return SecondFile(path=str(file.second), key=JoinKey(this=key_here, other=right), columns=columns)
+
+
+def _named(name: str, names: Sequence[str], file: str) -> str:
+    if name in names:
+        return name
+    alike = [other for other in names if plain(other) == plain(name)]
+    if len(alike) == 1:
+        return alike[0]
+    raise SpecError(f"--key {name}: {file} has no such column; {nearest(name, list(names))}")
+
+
+def _notes(described: Described) -> Iterator[str]:
+    source = described.source
+    if source.kind == "csv" and source.delimiter != ",":
+        yield f"cells between {DELIMITERS.get(source.delimiter, 'other signs')}, {len(described.columns)} columns"
+    for evidence in described.evidence:
+        if evidence.what in ("no_header", "malformed", "nested", "members", "sheets", "mojibake"):
+            yield evidence.text
+
+
+def _doubts(described: Described) -> Iterator[Doubt]:
+    """The guesses about the form of the file, as one question."""
+    guesses: list[Evidence] = [evidence for evidence in described.evidence if not evidence.certain]
+    keys = tuple(dict.fromkeys(f"source.{_KEYS[e.what]}" for e in guesses if _KEYS.get(e.what)))
+    if described.source.multiline:
+        keys = (*keys, "source.multiline")
+    texts = [evidence.text for evidence in guesses]
+    if described.source.multiline:
+        texts.append("cells in quotes go over several lines")
+    if texts:
+        examples = [(" | ".join(cell for cell in e.shown if cell)[:120], 0) for e in guesses if e.shown]
+        yield Doubt("source", keys or ("source.kind",), f"{'; '.join(texts)}.", tuple(examples[:_SHOWN]))
+
+
+def _doubts_of_join(table: Table) -> Iterator[Doubt]:
+    if table.source.second_file is None:
+        return
+    counts = table.joined
+    text = (
+        f"{counts['matched']:,} applications have a row in {Path(table.source.second_file.path).name}, "
+        f"{counts['unmatched']:,} have none, and {counts['unused']:,} of its rows belong to no application."
+    )
+    if counts["matched"] < 0.95 * table.rows:
+        text = f"Few rows match: {text}"
+    yield Doubt("source.with", ("source.with",), text, tuple(counts.items()))
+
+
+def _renamed(table: Table, names: Sequence[str]) -> Table:
+    columns = {name: replace(c, name=name) for name, c in zip(names, table.columns.values(), strict=True)}
+    return replace(table, columns=columns)
+
+
+def source_of(raw: dict[str, object], folder: Path) -> Source:
+    """The source of a written spec, with its files found beside the spec or from here.
+
+    Raises:
+        SpecError: the part `source` is not right.
+    """
+    source = Source.model_validate(raw)
+    if source.kind in ("hmda", "synthetic", "boston1990"):
+        raise SpecError(f"a source of kind {source.kind} is no table of your own, and nothing of it was drafted")
+    places = tuple(str(_placed(path, folder)) for path in source.paths)
+    source = source.lying_at(places)
+    if source.second_file is not None:
+        other = source.second_file.model_copy(update={"path": str(_placed(source.second_file.path, folder))})
+        source = source.model_copy(update={"second_file": other})
+    return source.model_copy(update={"intake": source.intake or Intake()})
+
+
+def _placed(path: str, folder: Path) -> Path:
+    beside = folder / path
+    if Path(path).is_absolute() or not beside.is_file():
+        return Path(path)
+    return Path(os.path.relpath(beside)) if not folder.is_absolute() else beside

@@ -1,0 +1,360 @@
+"""Words by which values and columns are recognised: decisions, names of columns, people, in 13 languages.
+
+The words are in `words/`, a file a language. Words that mean a missing value: `tasks.ingest.intake.missing`. Texts are
+compared without case, accents and punctuation, word by word; Chinese, Japanese and Korean letter by letter.
+"""
+
+import csv
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Final, Literal
+
+from schemas.audit import column
+from tasks.ingest.intake.folding import fold
+
+LANGUAGES: Final = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "tr", "sv", "ja", "zh", "ko")
+_COMPOUNDING: Final = ("de", "nl", "sv")
+"""Languages that write several words as one: a name may end with a word of the list."""
+_SHORTEST_ENDING: Final = 5
+_CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_EAST: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_PARTS: Final = re.compile(r"[^\W_]+")
+_LETTERS: Final = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ß": "ss", "æ": "ae", "œ": "oe"})
+_DIGITS: Final = re.compile(r"(?<=[^\W\d_])(?=\d)")
+
+Side = Literal["favourable", "unfavourable", "neither"]
+OPPOSITE: Final[dict[str, Side]] = {"favourable": "unfavourable", "unfavourable": "favourable", "neither": "neither"}
+_SIDES: Final[tuple[Side, ...]] = ("favourable", "unfavourable", "neither")
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A phrase of the vocabulary."""
+
+    kind: str
+    means: str
+    text: str
+    """As it is written in the list."""
+    language: str
+    note: str
+    parts: tuple[str, ...]
+    stem: bool
+    """Whether its last word may go on: `aprobad*`."""
+    alone: bool
+    """Whether it has to be all of the text: `=cor`."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a value of a decision means, and what there is to ask about it."""
+
+    side: Side
+    note: str = ""
+
+
+def plain(text: str) -> str:
+    """A text without case, accents and the ways in which signs are written."""
+    decomposed = unicodedata.normalize("NFD", fold(text).translate(_LETTERS))
+    return unicodedata.normalize("NFC", "".join(ch for ch in decomposed if not "\u0300" <= ch <= "\u036f"))
+
+
+@lru_cache(maxsize=65536)
+def parts(text: str) -> tuple[str, ...]:
+    """The words of a text: `applicantRace-1` is applicant, race, 1."""
+    return tuple(_PARTS.findall(plain(_CAMEL.sub(" ", text))))
+
+
+@lru_cache(maxsize=1)
+def phrases() -> tuple[Phrase, ...]:
+    """All phrases of all languages."""
+    phrase_list = []
+    for language in LANGUAGES:
+        text = (files(__package__) / "words" / f"{language}.csv").read_text(encoding="utf-8")
+        for row in csv.DictReader(text.splitlines()):
+            written = row["phrase"].lstrip("=").rstrip("*")
+            stem, exact_phrases = row["phrase"].endswith("*"), row["phrase"].startswith("=")
+            phrase_list.append(
+                Phrase(
+                    row["kind"], row["means"], row["phrase"], language, row["note"], parts(written), stem, exact_phrases
+                )
+            )
+    return tuple(phrase for phrase in phrase_list if phrase.parts)
+
+
+class _Index:
+    """Phrases of one kind, found by their first word."""
+
+    def __init__(self, kind: str) -> None:
+        self.exact: dict[tuple[str, ...], list[Phrase]] = {}
+        self.by_first: dict[str, list[Phrase]] = {}
+        self.stems: dict[str, list[Phrase]] = {}
+        self.endings: list[Phrase] = []
+        self.eastern: list[Phrase] = []
+        for phrase in phrases():
+            if phrase.kind != kind:
+                continue
+            self.exact.setdefault(phrase.parts, []).append(phrase)
+            if phrase.alone:
+                continue
+            if _EAST.search(phrase.parts[0]):
+                self.eastern.append(phrase)
+            elif phrase.stem and len(phrase.parts) == 1:
+                self.stems.setdefault(phrase.parts[0][:2], []).append(phrase)
+            else:
+                self.by_first.setdefault(phrase.parts[0], []).append(phrase)
+            if phrase.language in _COMPOUNDING and len(phrase.parts) == 1 and len(phrase.parts[0]) >= _SHORTEST_ENDING:
+                self.endings.append(phrase)
+
+    def whole(self, words: tuple[str, ...]) -> list[Phrase]:
+        """Phrases that are the whole text."""
+        exact = self.exact.get(words, [])
+        if exact or not words:
+            return exact
+        return [phrase for phrase, at in self.inside(words) if at == 0 and len(phrase.parts) == len(words)]
+
+    def inside(self, words: tuple[str, ...]) -> Iterator[tuple[Phrase, int]]:
+        """Phrases in a text, with the place of their first word."""
+        for at, word in enumerate(words):
+            for phrase in self.by_first.get(word, ()):
+                if _fits(phrase, words, at):
+                    yield phrase, at
+            for phrase in self.stems.get(word[:2], ()):
+                if word.startswith(phrase.parts[0]):
+                    yield phrase, at
+        yield from self.by_first_stems(words)
+        joined = "".join(words)
+        if self.eastern and _EAST.search(joined):
+            for phrase in self.eastern:
+                if "".join(phrase.parts) in joined:
+                    yield phrase, joined.index("".join(phrase.parts))
+
+    def by_first_stems(self, words: tuple[str, ...]) -> Iterator[tuple[Phrase, int]]:
+        """Phrases of several words whose last word goes on."""
+        for at, word in enumerate(words):
+            for phrase in self.by_first.get(word, ()):
+                last = at + len(phrase.parts) - 1
+                if phrase.stem and len(phrase.parts) > 1 and last < len(words):
+                    body = words[at:last] == phrase.parts[:-1]
+                    if body and words[last].startswith(phrase.parts[-1]):
+                        yield phrase, at
+
+    def ending(self, words: tuple[str, ...]) -> Iterator[Phrase]:
+        """Phrases with which a word of a compounding language ends."""
+        for phrase in self.endings:
+            if any(word != phrase.parts[0] and word.endswith(phrase.parts[0]) for word in words):
+                yield phrase
+
+
+def _fits(phrase: Phrase, words: tuple[str, ...], at: int) -> bool:
+    return words[at : at + len(phrase.parts)] == phrase.parts
+
+
+@lru_cache(maxsize=32)
+def _index(kind: str) -> _Index:
+    return _Index(kind)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Values of a decision.
+
+
+@lru_cache(maxsize=65536)
+def meaning(value: str) -> Meaning | None:
+    """The side of a value of a decision by its words; None where they tell none.
+
+    The whole phrase counts first, then the longest phrase in it; a negation before that phrase turns it round.
+    """
+    words, index = parts(value), _index("decision")
+    exact_phrases = index.whole(words)
+    if exact_phrases:
+        return Meaning(_side(exact_phrases[0]), exact_phrases[0].note)
+    answers = {phrase.parts for phrase in phrases() if phrase.kind == "yes"} if len(words) > 1 else set()
+    inside = [
+        (phrase, at)
+        for phrase, at in index.inside(words)
+        if len("".join(phrase.parts)) > 2 - 1 * _is_east(phrase) and phrase.parts not in answers
+    ]
+    if not inside:
+        return None
+    phrase, at = max(inside, key=_standing)
+    before = words[at - 1] if at and not _is_east(phrase) else ""
+    after = words[at + len(phrase.parts)] if at + len(phrase.parts) < len(words) and not _is_east(phrase) else ""
+    side = _side(phrase)
+    if _negates("before", before) or _negates("after", after):
+        return Meaning(OPPOSITE[side])
+    return Meaning(side, phrase.note)
+
+
+def _standing(match: tuple[Phrase, int]) -> tuple[bool, int, int, int]:
+    """How much a phrase in a value says: a stage of a procedure least, then the longer one, then its place.
+
+    English words of a decision come first: `rejected after interview`. In East Asia the last one decides.
+    """
+    phrase, at = match
+    letters = len("".join(phrase.parts)) if _is_east(phrase) else 0
+    return phrase.note != "stage", len(phrase.parts), letters, at if _is_east(phrase) else -at
+
+
+def _is_east(phrase: Phrase) -> bool:
+    return bool(_EAST.search(phrase.parts[0]))
+
+
+def _side(phrase: Phrase) -> Side:
+    return next(side for side in _SIDES if side == phrase.means)
+
+
+@lru_cache(maxsize=4)
+def _negations(place: str) -> frozenset[str]:
+    return frozenset(p.parts[0] for p in phrases() if p.kind == "negation" and p.means == place)
+
+
+def _negates(place: str, word: str) -> bool:
+    return bool(word) and word in _negations(place)
+
+
+@lru_cache(maxsize=2)
+def answers(means: Literal["yes", "no"]) -> frozenset[str]:
+    """Folded words for yes, or for no."""
+    return frozenset(" ".join(p.parts) for p in phrases() if p.kind == "yes" and p.means == means)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Names of columns.
+
+
+def is_named(name: str, kind: str) -> bool:
+    """Whether a column's name holds a phrase of a kind: decision, after, id, weight, place, date, year, ..."""
+    return kind in _kinds(name)
+
+
+@lru_cache(maxsize=16384)
+def _kinds(name: str) -> frozenset[str]:
+    words, index = parts(name), _index("name")
+    kinds = {phrase.means for phrase in index.whole(words)}
+    kinds |= {phrase.means for phrase, _ in index.inside(words)}
+    kinds |= {phrase.means for phrase in index.ending(words)}
+    return frozenset(kinds | ({"after"} if column.set_by_decision(name) else set()))
+
+
+def ends_as_identifier(name: str) -> bool:
+    """Whether the last word of a column's name is one for an identifier, such as `loan_key`."""
+    last = parts(name)[-1:]
+    return any(phrase.means in ("id", "id_if_unique") for phrase in _index("name").whole(last))
+
+
+@lru_cache(maxsize=16384)
+def decision_rank(name: str) -> int:
+    """Points of a name as that of a decision: 30 if it is one, 25 of a flag, 20 if it holds one, else 0."""
+    words, index = parts(name), _index("name")
+    if any(phrase.means == "decision" for phrase in index.whole(words)):
+        return 30
+    if {"for", "against"} & _kinds(name):
+        return 25
+    return 20 if "decision" in _kinds(name) else 0
+
+
+@lru_cache(maxsize=16384)
+def protected_kind(name: str) -> str:
+    """The protected attribute that a column's name tells: race, sex, age, ...; empty where none."""
+    words, index = parts(_DIGITS.sub(" ", name)), _index("protected")
+    matched = [*index.whole(parts(name)), *index.whole(words), *(phrase for phrase, _ in index.inside(words))]
+    matched += index.ending(words)
+    if not matched:
+        return column.kind_of(name) if column.is_personal(name) else ""
+    kinds = {phrase.means for phrase in matched}
+    first = next(kind for kind in KINDS if kind in kinds)
+    if first == "age" and len(words) > 1 and any(p.means == "thing" for p, _ in _index("not_age").inside(words)):
+        return ""
+    return first
+
+
+KINDS: Final = (
+    *("race", "ethnicity", "caste", "sex", "age", "origin", "marital status", "religion", "disability", "veteran"),
+    *("pregnancy", "orientation", "language"),
+)
+"""Protected attributes; the first are drafted first."""
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Values that describe people.
+
+
+def _is_word(kind: str, value: str, means: str = "") -> bool:
+    return any(phrase.means == means or not means for phrase in _index(kind).whole(parts(value)))
+
+
+def is_nobody(group: str) -> bool:
+    """Whether a value of a protected attribute is no group of people."""
+    words = parts(group)
+    if not words or _is_word("nobody", group):
+        return True
+    longest = max((len(phrase.parts) for phrase, _ in _index("nobody").inside(words)), default=0)
+    return longest > 1 or (longest == 1 and bool(_EAST.search(words[0])) and len("".join(words)) < 8)
+
+
+def is_rest(group: str) -> bool:
+    """Whether a group is what is left of the others, and so no reference for them."""
+    return _is_word("rest", group)
+
+
+def is_several(group: str) -> bool:
+    """Whether a value names several groups at once."""
+    return _is_word("several", group)
+
+
+def is_usual(kind: str, group: str) -> bool:
+    """Whether a group is the usual comparison group of an attribute: white, not Hispanic, not disabled."""
+    return _is_word("reference", group, "race" if kind == "caste" else kind)
+
+
+_LETTER_PAIRS: Final = (("m", "f"), ("m", "w"), ("h", "f"), ("h", "m"), ("m", "v"), ("m", "k"), ("e", "k"), ("u", "d"))
+"""Letters for men and women that stand beside each other in a column of sexes."""
+
+
+def men_and_women(values: Collection[str]) -> tuple[str, str] | None:
+    """Which values mean men and women; None where the values do not tell both."""
+    by_form = {plain(value): value for value in values}
+    for man, woman in _LETTER_PAIRS:
+        if man in by_form and woman in by_form and not any(len(form) > 1 for form in by_form if form in _sexes()):
+            return by_form[man], by_form[woman]
+    men = [value for form, value in by_form.items() if "male" in _sexes().get(form, ())]
+    women = [value for form, value in by_form.items() if _sexes().get(form, ()) == {"female"}]
+    men = [value for value in men if len(plain(value)) > 1] or men
+    women = [value for value in women if len(plain(value)) > 1] or women
+    return (men[0], women[0]) if len(men) == 1 and len(women) == 1 and men != women else None
+
+
+@lru_cache(maxsize=1)
+def _sexes() -> Mapping[str, set[str]]:
+    words: dict[str, set[str]] = {}
+    for phrase in phrases():
+        if phrase.kind == "sex" and phrase.means != "neither":
+            words.setdefault(" ".join(phrase.parts), set()).add(phrase.means)
+    return words
+
+
+def people_kind(values: Iterable[str], *, letters: bool = False) -> str:
+    """The protected attribute that values alone tell: sex, race or caste; empty where they tell none.
+
+    Letters such as M and F are sexes only where the column has no name that says otherwise (``letters``).
+    """
+    people = [value for value in values if not is_nobody(value)]
+    if len(people) < 2:
+        return ""
+    long = [value for value in people if len(plain(value)) > 1 or _EAST.search(value)]
+    if men_and_women(people) and len(people) <= 4 and (len(long) >= 2 or (letters and len(people) <= 3)):
+        return "sex"
+    for kind in ("race", "caste"):
+        words = [value for value in people if _is_word(kind, value)]
+        if len(words) >= max(2, len(people) - 2) and any(len(plain(value)) > 1 for value in words):
+            return kind
+    return ""
+
+
+def tells_sector(text: str, sector: str) -> bool:
+    """Whether a name or value belongs to a sector: lending, hiring, admissions or justice."""
+    return any(phrase.means == sector for phrase, _ in _index("sector").inside(parts(text)))

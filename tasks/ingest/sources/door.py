@@ -1,0 +1,546 @@
+"""What a file is and how its table is read, told by its content: the source of a spec, and what was decided by a guess.
+
+``describe`` gives a source, and ingest reads what that source says: the same rows under the same names. Scope: the form
+of files. What the cells mean is the intake's, and which questions are asked of a user is the drafting's.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas.audit.intake import Intake
+from schemas.audit.source import Source
+from schemas.errors import DataQualityError, InfrastructureError, SeveralLinesError, SpecError
+from tasks.ingest.sources import containers, encodings, files, layout, workbooks
+from tasks.ingest.sources.delimited_text import MOST_COLUMNS, KeptLines, Records, dialect
+from tasks.ingest.sources.kinds import kind_of
+from tasks.ingest.sources.layout import Layout
+from tasks.ingest.sources.raw import Raw, check_regular
+
+DELIMITERS: Final = {
+    **{",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes"},
+    **{"^": "carets", "~": "tildes", "\x1f": "unit separators", " ": "blanks"},
+}
+"""What parts cells, in words; blanks where nothing else does."""
+_HEAD, _TAIL = 2**20, 2**16
+"""Bytes at the start and at the end of a text by which its form is told."""
+_NEAR: Final = 0.9
+"""Share of the best delimiter's records with which another one is looked at too."""
+_SURE: Final = 0.99
+"""Share of the records that have to fit where quotes that are not closed are taken for letters."""
+_FORM_ROWS: Final = 3_000
+"""Rows of a sheet by which its form is told."""
+_SHOWN: Final = 12
+"""Cells of a record that are shown."""
+
+What = Literal[
+    "encoding",
+    "mojibake",
+    "quotes",
+    "title",
+    "header_records",
+    "no_header",
+    "names",
+    "foot",
+    "members",
+    "sheets",
+    "nested",
+    "malformed",
+]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One thing that was decided about the form of a file, and by what."""
+
+    what: What
+    text: str
+    """What was decided, in a sentence."""
+    shown: tuple[str, ...] = ()
+    """What it was decided by: decoded words, lines, cells of a record, names. It may hold cells of applicants."""
+    options: tuple[str, ...] = ()
+    """What else it could be: other encodings, members, sheets."""
+    certain: bool = False
+    """Whether it is proved, so that nobody has to be asked."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """How a file is read as a table."""
+
+    source: Source
+    """Reads the file as it is described here."""
+    columns: tuple[str, ...]
+    """Names of the columns as the source reads them, in order."""
+    rows: int
+    """Rows below the header and above the foot; those that cannot be split into cells are among them."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Column -> its name as the file spells it, or the longer one that the file has beside it."""
+    evidence: tuple[Evidence, ...] = ()
+    titles: tuple[str, ...] = ()
+    """Lines above the header: they may tell a year or a lender."""
+    lost_names: Mapping[str, str] = field(default_factory=dict)
+    """Name of a second header record that is not used -> the column that it stands above or below."""
+    nested: tuple[str, ...] = ()
+    """Columns of lists and records, which are not read."""
+
+
+def describe(path: Path, *, member: str | None = None, sheet: str | None = None) -> Described:
+    """How a file is read as a table.
+
+    Args:
+        path: The file, packed or not.
+        member: Of a zip: the file that is meant, or a pattern such as ``loans-*.csv``.
+        sheet: Of a workbook: the sheet that is meant.
+
+    Raises:
+        DataQualityError: it is no table, or damaged, or larger than the limits allow.
+        SpecError: it is no regular file.
+        InfrastructureError: it is not there, or a library that reads it is not installed.
+    """
+    check_regular(path)
+    if not path.is_file():
+        raise InfrastructureError(f"there is no file {str(path)!r}; give the path of a table")
+    try:
+        member, evidence = _member(path, member)
+        kind = kind_of(path, containers.chosen(path, member)[0])
+        source = Source(kind=kind, path=str(path), member=member, intake=Intake())
+        if kind == "csv":
+            described = _of_text(source, path)
+        elif kind == "excel":
+            described = _of_sheet(source, path, sheet)
+        else:
+            described = _of_columns(source, path)
+    except UnicodeDecodeError as error:
+        raise DataQualityError(f"{path.name} is no text in {error.encoding}; save it as UTF-8") from error
+    except (OSError, pa.ArrowException, csv.Error) as error:
+        raise DataQualityError(f"{path.name} could not be read as a table: {error}") from error
+    if len(described.columns) > MOST_COLUMNS:
+        raise DataQualityError(
+            f"{path.name} has {len(described.columns):,} columns, and at most {MOST_COLUMNS:,} are read; is it a table?"
+        )
+    return replace(described, evidence=(*evidence, *described.evidence))
+
+
+def second_source(source: Source) -> Source:
+    """The second file of a source as a source of its own, as ``describe`` says of it.
+
+    Raises:
+        EvenhandError: as ``describe``.
+    """
+    if source.second_file is None:
+        raise ValueError("the source has no second file")
+    file = source.second_file
+    return describe(Path(file.path), member=file.member, sheet=file.sheet).source.model_copy(
+        update={"missing": source.missing, "exempt": source.exempt}
+    )
+
+
+def second(source: Source) -> Raw:
+    """The columns of the second file that the source names, and its key, as text.
+
+    Raises:
+        EvenhandError: as ``describe``; or the file lacks one of the columns.
+    """
+    beside = second_source(source)
+    if source.second_file is None:
+        raise ValueError("the source has no second file")
+    names = list(dict.fromkeys((source.second_file.key.other, *source.second_file.columns)))
+    return files.read(beside, files.known(beside, names))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The file of a zip that is the table.
+
+
+def _member(path: Path, member: str | None) -> tuple[str | None, tuple[Evidence, ...]]:
+    """The member to read, with the evidence where several could be meant."""
+    listed = containers.members(path)
+    if member is not None or len(listed) < 2:
+        return member, ()
+    tables = {entry: names for entry in listed if (names := _names_in(path, entry.name))}
+    if not tables:
+        raise DataQualityError(
+            f"{path.name} holds {len(listed):,} files, and none reads as a table: "
+            f"{', '.join(entry.name for entry in listed[:5])}; unpack it and give the table"
+        )
+    names_of = [entry.name for entry in tables]
+    largest = max(tables, key=lambda entry: entry.size)
+    if len(tables) == 1:
+        return largest.name, ()
+    if len(set(tables.values())) == 1 and (pattern := _pattern(names_of, [entry.name for entry in listed])):
+        text = f"{path.name} holds {len(tables):,} tables with the same columns, and all are read, one after the other"
+        return pattern, (Evidence("members", text, tuple(names_of), tuple(names_of)),)
+    text = f"{path.name} holds {len(tables):,} tables, and the largest is read: {largest.name}"
+    return largest.name, (Evidence("members", text, tuple(names_of), tuple(names_of)),)
+
+
+def _names_in(path: Path, member: str) -> tuple[str, ...]:
+    """The columns of a member; none where it is no table."""
+    try:
+        kind = kind_of(path, member)
+        if kind != "csv":
+            return tuple(files.header(Source(kind=kind, path=str(path), member=member, intake=Intake())))
+        encoding = encodings.told(lambda: _first_block(path, member)).encoding
+        source = Source(kind="csv", path=str(path), member=member, encoding=encoding)
+        form = _form(_head_of(source, path, _TAIL)[0], path.name)
+    except (DataQualityError, SpecError, UnicodeDecodeError, OSError, pa.ArrowException):
+        return ()
+    if form.layout.coverage < 0.5:
+        return ()
+    at = form.layout.header
+    return tuple(form.records[at]) if at is not None else layout.numbered_names(form.layout.width)
+
+
+def _first_block(path: Path, member: str) -> Iterator[bytes]:
+    with containers.unpacked(path, member) as stream:
+        block = stream.read(containers.BLOCK)
+    yield block[: block.rfind(b"\n") + 1] or block
+
+
+def _pattern(names: Sequence[str], others: Sequence[str]) -> str:
+    """A pattern that fits these names and none of the others; nothing where there is none."""
+    start = len(_common(names))
+    rest = [name[start:][::-1] for name in names]
+    pattern = f"{names[0][:start]}*{_common(rest)[::-1]}"
+    fits = containers.fitting(others, pattern)
+    return pattern if sorted(fits) == sorted(names) and not set("[?") & set(pattern) else ""
+
+
+def _common(names: Sequence[str]) -> str:
+    """The start that all names share."""
+    first, last = min(names), max(names)
+    size = next((i for i, letter in enumerate(first) if i >= len(last) or letter != last[i]), len(first))
+    return first[:size]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Delimited text.
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How the first records of a text read by one delimiter."""
+
+    delimiter: str
+    quoting: bool
+    records: list[list[str]]
+    """Without blank ones."""
+    lines: list[int]
+    """The line, from 1, in which each begins."""
+    layout: Layout
+
+    @property
+    def rank(self) -> tuple[bool, int, int]:
+        """Of two that fit about as many records the better is the larger: no blanks, an early header, many columns."""
+        header = self.layout.header
+        return self.delimiter != " ", -(self.layout.first if header is None else header), self.layout.width
+
+
+def _of_text(source: Source, path: Path) -> Described:
+    """How delimited text is read."""
+    name = containers.chosen(path, source.member)[0]
+    limit = "which is where reading stops"
+    told = encodings.told(lambda: containers.blocks(path, name, source.maximum_bytes, limit))
+    first = source.model_copy(update={"encoding": told.encoding, "member": name})
+    head, line_number = _head_of(first, path, _HEAD)
+    form = _form(head, path.name)
+    if comment := _comment(form):
+        first = first.model_copy(update={"comment": comment})
+        head, line_number = _head_of(first, path, _HEAD)
+        form = _form(head, path.name)
+    quote: Literal["double", "none"] = "double" if form.quoting else "none"
+    first = first.model_copy(update={"delimiter": form.delimiter, "quote": quote})
+    named = _named(form.records, form.layout, path.name)
+    line = form.lines[named.begins]
+    skip = line_number(line) - 1 if line > 1 else 0
+    first = first.model_copy(update={"skip": skip, "header": named.header})
+    counted_source, count, tail = _counted(first, path, form.layout.width)
+    foot = _foot(counted_source, tail, form.layout)
+    further = containers.chosen(path, source.member)[1:]
+    counts = [count, *(_count(counted_source.model_copy(update={"member": other}), path)[0] for other in further)]
+    rows = sum(counts) - len(counts) * (len(foot) + (0 if named.header else 1))
+    if rows < 1:
+        raise DataQualityError(f"{path.name} has a header and no row: give the whole table")
+    evidence = [*_encoding_evidence(told, path.name), *named.evidence]
+    if counted_source.quote == "none" and '"' in head:
+        text = f"{path.name}: double quotes are letters and enclose no cells, since some are never closed"
+        evidence.append(Evidence("quotes", text))
+    found = counted_source.model_copy(update={"foot": len(foot), "member": source.member})
+    return named.described(found, rows, [*evidence, *_foot_evidence(foot, path.name)])
+
+
+def _head_of(source: Source, path: Path, size: int) -> tuple[str, Callable[[int], int]]:
+    """The first whole lines of a text, and what gives the number of a line in the file."""
+    lines, head = KeptLines(source, path), b""
+    for chunk in lines:
+        head += chunk
+        if len(head) >= size:
+            break
+    if len(head) > size:
+        head = head[: head.rfind(b"\n", 0, size) + 1 or head.rfind(b"\r", 0, size) + 1 or size]
+    return head.decode(errors="ignore"), lines.line_number
+
+
+def _form(text: str, name: str) -> _Form:
+    """How the records read by the delimiter that most of them agree on.
+
+    Raises:
+        SpecError: no delimiter parts them.
+        DataQualityError: there is nothing, or a header alone.
+    """
+    if not text.strip():
+        raise DataQualityError(f"{name} is empty: a header and at least one row are needed")
+    forms = [form for mark in DELIMITERS if mark in text and (form := _parted(text, mark))]
+    if not forms:
+        start = next(line for line in text.splitlines() if line.strip())
+        if len(text.strip().splitlines()) == 1 and any(mark in start for mark in DELIMITERS):
+            raise DataQualityError(f"{name} has a header and no row: give the whole table")
+        listed = "commas, semicolons, tabs, pipes or blanks"
+        raise SpecError(f"{name} has one column: a table has its cells between {listed}")
+    most = max(form.layout.coverage for form in forms if form.delimiter != " " or len(forms) == 1)
+    return max((form for form in forms if form.layout.coverage >= _NEAR * most), key=lambda form: form.rank)
+
+
+def _parted(text: str, delimiter: str) -> _Form | None:
+    """The records of a text by a delimiter: with cells in quotes, unless many more fit without."""
+    quoted = _parted_by(text, delimiter, quoting=True)
+    if '"' not in text:
+        return quoted
+    plain = _parted_by(text, delimiter, quoting=False)
+    if plain is None or (quoted is not None and quoted.layout.coverage >= _NEAR * plain.layout.coverage):
+        return quoted
+    return plain
+
+
+def _parted_by(text: str, delimiter: str, quoting: bool) -> _Form | None:
+    records, lines = _records(text, delimiter, quoting)
+    place = layout.laid_out(records)
+    return None if place is None else _Form(delimiter, quoting, records, lines, place)
+
+
+def _records(text: str, delimiter: str, quoting: bool) -> tuple[list[list[str]], list[int]]:
+    """The records that are not blank, and the line in which each begins; as far as they can be parted."""
+    style: Final = csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=style)
+    records: list[list[str]] = []
+    lines: list[int] = []
+    line = 1
+    try:
+        for record in reader:
+            if record:
+                records.append(record)
+                lines.append(line)
+            line = reader.line_num + 1
+    except csv.Error:  # a cell longer than the library takes
+        pass
+    return records, lines
+
+
+def _comment(form: _Form) -> str | None:
+    """The mark of lines between the rows that are comments."""
+    place = form.layout
+    between = [r for r in form.records[place.first : place.last] if len(r) != place.width]
+    named = form.records[place.header] if place.header is not None else ["#"]
+    marked = bool(between) and all(record[0].startswith("#") for record in between)
+    return "#" if marked and not named[0].startswith("#") else None
+
+
+def _counted(source: Source, path: Path, width: int) -> tuple[Source, int, str]:
+    """The source with what its quotes need, its records below ``skip``, and the end of its text.
+
+    Raises:
+        DataQualityError: a quote is not closed, and the cells in quotes need theirs.
+    """
+    try:
+        return (source, *_count(source, path))
+    except SeveralLinesError:
+        several = source.model_copy(update={"multiline": True})
+        counts = _count(several, path)
+        if _in_several_lines(several, width):
+            return (several, *counts)
+        raise
+    except DataQualityError:
+        plain = source.model_copy(update={"quote": "none"})
+        count, tail = _count(plain, path)
+        records, _ = _records(_head_of(plain, path, _HEAD)[0], source.delimiter, quoting=False)
+        if sum(len(record) == width for record in records) < _SURE * len(records):
+            raise
+        return plain, count, tail
+
+
+def _count(source: Source, path: Path) -> tuple[int, str]:
+    lines, tail = KeptLines(source, path), b""
+    records = Records(path.name, dialect(source), lines.line_number)
+    for chunk in lines:
+        records.add(chunk)
+        tail = chunk[-_TAIL:] if len(chunk) >= _TAIL else (tail + chunk)[-_TAIL:]
+    records.finish()
+    if len(tail) == _TAIL:  # it may begin within a line
+        tail = tail[tail.find(b"\n") + 1 or tail.find(b"\r") + 1 :]
+    return records.count, tail.decode(errors="ignore")
+
+
+def _in_several_lines(source: Source, width: int) -> bool:
+    """Whether cells have several lines; one between two stray quotes has the delimiters of as many rows."""
+    names = files.header(source)
+    raw = files.read(source, names)
+    cells = [name for name in names if "\n" in name or "\r" in name]
+    for column in raw.table.columns:
+        cells += pc.filter(column, pc.match_substring_regex(column, r"[\r\n]")).to_pylist()
+    rest = width - 1
+    strays = (cell for cell in cells if cell.count(source.delimiter) >= rest * (cell.count("\n") or cell.count("\r")))
+    return not raw.unread and next(strays, None) is None
+
+
+def _foot(source: Source, tail: str, place: Layout) -> list[list[str]]:
+    """The records at the end that are no rows."""
+    quoting = source.quote == "double"
+    records, _ = _records(tail, source.delimiter, quoting)
+    if quoting and 2 * sum(len(record) == place.width for record in records) < len(records):
+        records, _ = _records(tail[tail.find('"') + 1 :], source.delimiter, quoting)  # it began within a cell
+    count = layout.foot_of(records, place.width, place.judges)
+    return records[len(records) - count :]
+
+
+def _encoding_evidence(told: encodings.Told, name: str) -> Iterator[Evidence]:
+    if told.mojibake:
+        text = f"{name} holds words that were decoded wrongly before it was written; they are read as they stand"
+        yield Evidence("mojibake", text, told.mojibake)
+    if not told.encoding.startswith("utf"):
+        text = f"{name} is not UTF-8, and is read as {told.encoding}"
+        yield Evidence("encoding", text, told.words, told.others, told.certain)
+
+
+def _foot_evidence(foot: Sequence[Sequence[str]], name: str) -> Iterator[Evidence]:
+    if foot:
+        text = (
+            f"{name}: the last {len(foot)} records are no rows"
+            if len(foot) > 1
+            else f"{name}: the last record is no row"
+        )
+        yield Evidence("foot", text, tuple(_shown(record) for record in foot))
+
+
+def _shown(record: Sequence[str]) -> str:
+    """A record in a line."""
+    present = [cell.strip() for cell in record if cell.strip()]
+    return " | ".join(present[:_SHOWN]) + (" ..." if len(present) > _SHOWN else "")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Sheets of workbooks, and files whose columns have names and types.
+
+
+def _of_sheet(source: Source, path: Path, sheet: str | None) -> Described:
+    """How a workbook is read: by the sheet that is meant, or by the largest that holds a table."""
+    first, shown = workbooks.cells(source.model_copy(update={"sheet": sheet}), path)
+    grids = {sheet or shown[0]: first}
+    for other in shown[1:] if sheet is None else ():
+        grids[other] = workbooks.cells(source.model_copy(update={"sheet": other}), path)[0]
+    places = {name: place for name, grid in grids.items() if (place := layout.laid_out(_rows(grid, 0, _FORM_ROWS)))}
+    if not places:
+        raise DataQualityError(f"{path.name} has no table in its sheets {', '.join(map(repr, grids))}")
+    best = max(places, key=lambda name: grids[name].num_rows * places[name].width)
+    grid, place = grids[best], places[best]
+    evidence: list[Evidence] = []
+    if len(places) > 1:
+        text = f"{path.name} holds {len(places)} sheets with a table, and the largest is read: {best}"
+        evidence.append(Evidence("sheets", text, tuple(places), tuple(places)))
+    records = _rows(grid, 0, _FORM_ROWS)
+    named = _named(records, place, path.name)
+    skip = grid["row"][named.begins].as_py() - 1
+    tail = _rows(grid, max(grid.num_rows - layout.MOST_FOOT - 1, place.first), grid.num_rows)
+    foot = tail[len(tail) - layout.foot_of(tail, place.width, place.judges) :]
+    update = {"skip": skip, "foot": len(foot), "header": named.header}
+    update["sheet"] = best if sheet is not None or len(shown) > 1 else None
+    found = source.model_copy(update=update)
+    rows = grid.num_rows - place.first - len(foot)
+    evidence += [*named.evidence, *_foot_evidence(foot, path.name)]
+    described = named.described(found, rows, evidence)
+    columns = tuple(files.header(found))  # without columns that are empty
+    return replace(described, columns=columns)
+
+
+def _rows(grid: pa.Table, start: int, stop: int) -> list[list[str]]:
+    """Some rows of a sheet, as records."""
+    part = grid.drop_columns("row").slice(start, stop - start)
+    return [list(row) for row in zip(*(column.to_pylist() for column in part.columns), strict=True)]
+
+
+def _of_columns(source: Source, path: Path) -> Described:
+    """How a file is read whose columns have names and types."""
+    facts = [files.facts(piece, file) for piece, file in files.pieces(source)]
+    names = tuple(files.header(source))
+    if not names or not sum(part.rows for part in facts):
+        raise DataQualityError(f"{path.name} has no rows; give a table with rows")
+    evidence = []
+    if nested := facts[0].nested:
+        text = f"{path.name}: {len(nested)} columns hold lists or records, and are not read"
+        evidence.append(Evidence("nested", text, nested, certain=True))
+    labels = {name: text for name, text in facts[0].labels.items() if text != name}
+    return Described(source, names, sum(part.rows for part in facts), labels, tuple(evidence), nested=nested)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Names of the columns, of text and of sheets.
+
+
+@dataclass(frozen=True)
+class _Named:
+    """The columns of a table, by the records above its rows."""
+
+    columns: tuple[str, ...]
+    header: tuple[str, ...]
+    """The same where the source has to give them; empty where the file's own record does."""
+    begins: int
+    """The record with which what is read begins: the header, or the first row."""
+    labels: dict[str, str]
+    lost_names: dict[str, str]
+    titles: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+
+    def described(self, source: Source, rows: int, evidence: Sequence[Evidence]) -> Described:
+        """What is known of a file with these columns."""
+        return Described(source, self.columns, rows, self.labels, tuple(evidence), self.titles, self.lost_names)
+
+
+def _named(records: Sequence[Sequence[str]], place: Layout, name: str) -> _Named:
+    """The columns by the header that was found, or numbers."""
+    evidence: list[Evidence] = []
+    above = min([place.first if place.header is None else place.header, *place.beside])
+    titles = tuple(text for r in records[:above] if (text := _shown(r)) and not text.casefold().startswith("sep="))
+    if titles:
+        evidence.append(Evidence("title", f"{name}: {len(titles)} lines above the table are no rows", titles))
+    if place.header is None:
+        columns = layout.numbered_names(place.width)
+        text = f"{name} has no header: its columns are called {columns[0]} to {columns[-1]}"
+        evidence.append(Evidence("no_header", text, (_shown(records[place.first]),)))
+        return _Named(columns, columns, place.first, {}, {}, titles, tuple(evidence))
+    spelled = records[place.header]
+    columns = tuple(layout.usable_names(spelled))
+    labels = {column: text for column, text in zip(columns, spelled, strict=True) if text not in ("", column)}
+    repeats = [text.strip() for text in spelled if [t.strip() for t in spelled].count(text.strip()) > 1]
+    if repeats or not all(text.strip() for text in spelled):
+        changed = [column for column, text in zip(columns, spelled, strict=True) if text.strip() != column]
+        text = f"{name}: names that are empty or stand twice are completed"
+        evidence.append(Evidence("names", text, tuple(changed), certain=True))
+    lost: dict[str, str] = {}
+    for at in place.beside:
+        lost |= {text.strip(): column for text, column in zip(records[at], columns, strict=True) if text.strip()}
+        if at > place.header:
+            labels |= {column: text for column, text in zip(columns, records[at], strict=True) if text.strip()}
+    if place.beside:
+        text = f"{name}: two records name the columns, and the one with more words does"
+        shown = (_shown(spelled), *(_shown(records[at]) for at in place.beside))
+        evidence.append(Evidence("header_records", text, shown))
+    below = max(place.beside, default=-1) > place.header
+    lost = {text: column for text, column in lost.items() if text not in columns}
+    begins = place.first if below else place.header
+    return _Named(columns, columns if below else (), begins, labels, lost, titles, tuple(evidence))

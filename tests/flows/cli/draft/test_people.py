@@ -1,0 +1,117 @@
+"""Protected attributes: which columns, which groups, and whom the others are compared with."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from flows.cli.draft.drafting import Draft, drafted
+from flows.cli.draft.people import Attribute
+from flows.cli.draft.reading import File, read_file
+
+ROWS = 200
+
+
+def draft_of(place: Path, approved=lambda i: i % 3 > 0, **columns) -> Draft:
+    """The draft of a table with these columns, an amount and a decision."""
+    cells = {
+        **columns,
+        "amount": [1000 + 37 * i % 7919 for i in range(ROWS)],
+        "decision": ["approved" if approved(i) else "denied" for i in range(ROWS)],
+    }
+    path = place / "people.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(cells)
+        writer.writerows(zip(*cells.values(), strict=True))
+    return drafted(read_file(File(path)))
+
+
+def only(draft: Draft) -> Attribute:
+    [attribute] = draft.attributes
+    return attribute
+
+
+def repeated(*values: str) -> list[str]:
+    return [values[i % len(values)] for i in range(ROWS)]
+
+
+@pytest.mark.parametrize(("name", "form"), [("age", str), ("Age at application", lambda a: f"{a} yrs")])
+def test_ages_are_cut_at_40_and_62(name: str, form, tmp_path: Path) -> None:
+    ages = [18 + 7 * i % 60 for i in range(ROWS)]
+    found = only(draft_of(tmp_path, **{name: [form(age) for age in ages]}))
+    assert found.bands == (40, 62)
+    assert found.rows == {
+        "under 40": sum(a < 40 for a in ages),
+        "40 to 61": sum(40 <= a < 62 for a in ages),
+        "62 and over": sum(a >= 62 for a in ages),
+    }
+
+
+def test_bands_that_are_ready_stay(tmp_path: Path) -> None:
+    found = only(draft_of(tmp_path, age=repeated("25-34", "35-44", "45-54")))
+    assert (found.bands, set(found.rows)) == ((), {"25-34", "35-44", "45-54"})
+
+
+def test_the_usual_group_is_the_reference_if_it_has_half_of_the_favourable_decisions(tmp_path: Path) -> None:
+    race = ["White"] * 80 + ["Black"] * 120
+    assert only(draft_of(tmp_path, race=race)).reference == "White"
+    assert only(draft_of(tmp_path, race=["White"] * 40 + ["Black"] * 160)).reference == "Black"
+    assert only(draft_of(tmp_path, race=["Other"] * 150 + ["Maori"] * 50)).reference == "Maori"
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "reference"),
+    [
+        ("Sexe", ("F", "H"), "H"),
+        ("sexo", ("M", "H"), "H"),
+        ("female", ("1", "0"), "0"),
+        ("male", ("0", "1"), "1"),
+        ("ethnicity", ("Hispanic or Latino", "Not Hispanic or Latino"), "Not Hispanic or Latino"),
+        ("disability", ("Yes", "No"), "No"),
+    ],
+)
+def test_a_word_tells_the_usual_comparison_group(name: str, values: tuple, reference: str, tmp_path: Path) -> None:
+    assert only(draft_of(tmp_path, **{name: repeated(*values)})).reference == reference
+
+
+def test_spellings_are_one_group_and_near_spellings_are_two(tmp_path: Path) -> None:
+    draft = draft_of(tmp_path, race=[*repeated("White", "WHITE ", "Hispanic", "hispanic")[:190], *["Hispanc"] * 10])
+    assert {group.casefold() for group in only(draft).rows} == {"white", "hispanic", "hispanc"}
+
+
+def test_several_answers_are_one_group_and_no_reference(tmp_path: Path) -> None:
+    found = only(draft_of(tmp_path, race=[*["White;Asian"] * 90, *["White"] * 60, *["Asian"] * 50]))
+    assert found.rows["several"] == 90
+    assert found.groups["several"] == ("White;Asian",)
+    assert found.reference == "White"
+
+
+def test_who_is_nobody_and_who_are_few_is_reported_and_not_judged(tmp_path: Path) -> None:
+    race = ["White"] * 100 + ["Black"] * 75 + ["Declined to answer"] * 20 + ["Samoan"] * 4 + ["N/A"]
+    found = only(draft_of(tmp_path, race=race))
+    assert set(found.rows) == {"White", "Black", "Samoan"}
+    assert (found.nobody, found.small, found.missing) == (("Declined to answer",), ("Samoan",), 1)
+    assert set(found.reported_only) == {"Declined to answer", "Samoan"}
+
+
+def test_four_attributes_are_drafted_and_the_others_named(tmp_path: Path) -> None:
+    values = {
+        "race": repeated("White", "Black"),
+        "sex": ["Male" if i % 4 < 2 else "Female" for i in range(ROWS)],
+        "age": [20 + i % 50 for i in range(ROWS)],
+        "nationality": ["US" if i % 5 else "MX" for i in range(ROWS)],
+        "marital status": ["single" if i % 7 else "married" for i in range(ROWS)],
+        "religion": ["A" if i % 6 else "B" for i in range(ROWS)],
+    }
+    draft = draft_of(tmp_path, **values)
+    assert len(draft.attributes) == 4
+    assert set(draft.left_people) == set(values) - {a.column for a in draft.attributes}
+    assert not set(draft.features) & set(values)
+
+
+@pytest.mark.parametrize("name", ["vehicle_age", "loan_age_months", "package"])
+def test_ages_of_things_are_no_ages_of_people(name: str, tmp_path: Path) -> None:
+    draft = draft_of(tmp_path, **{name: [20 + i % 50 for i in range(ROWS)], "sex": repeated("Male", "Female")})
+    assert only(draft).column == "sex"
+    assert name in draft.features
