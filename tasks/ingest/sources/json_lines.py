@@ -57,15 +57,15 @@ def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table,
 
 
 def facts(source: Source, path: Path) -> Facts:
-    """What the file says of its table.
+    """Names, rows, labels and nested columns of the file.
 
     Raises:
         DataQualityError: as ``names``.
     """
     keys, nested, rows = _survey(source, path)
-    found = usable_names(keys)
-    labels = {name: key for name, key in zip(found, keys, strict=True) if name != key}
-    return Facts(tuple(found), rows, labels, nested)
+    column_names = usable_names(keys)
+    labels = {name: key for name, key in zip(column_names, keys, strict=True) if name != key}
+    return Facts(tuple(column_names), rows, labels, nested)
 
 
 def _survey(source: Source, path: Path) -> tuple[tuple[str, ...], tuple[str, ...], int]:
@@ -144,7 +144,7 @@ def _object_in(line: bytes) -> Row:
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     row = dict(pairs)
     if len(row) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("two keys of one name")
     return row
 
 

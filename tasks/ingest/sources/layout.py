@@ -1,4 +1,4 @@
-"""Where the table lies in a list of records: its width, lines before it, its header, its rows, and what stands below.
+"""The place of the table in a list of records: its width, its header, its rows, and what is above and below them.
 
 Pure: records in, places out. A record is a list of cells; one without cells is blank and counts for nothing. Reading
 files and cutting lines into cells: ``door``.
@@ -123,7 +123,7 @@ class Judge:
     """Whether hardly any cell is empty."""
 
     def of(self, cell: str) -> int:
-        """1 for a cell as those of a row are, -1 for one as a header's, 0 where that cannot be told."""
+        """1 for a cell like those of a row, -1 for one like those of a header, 0 for one that could be both."""
         text = cell.strip()
         if not text or text.casefold() in _NO_VALUE:
             return 0
@@ -168,7 +168,7 @@ def _is_row(record: Cells, judges: Sequence[Judge]) -> bool:
 
 
 def _header(block: Sequence[Cells], first: int | None) -> tuple[int | None, tuple[int, ...]]:
-    """The record that names the columns, and the others beside it that could."""
+    """The record that names the columns, and others that could."""
     if first is None:
         full = [i for i, record in enumerate(block[:_LOOKED_AT]) if _names_columns(record)]
         return (full[0] if full else None), ()
@@ -185,7 +185,7 @@ def _header(block: Sequence[Cells], first: int | None) -> tuple[int | None, tupl
 
 
 def _names_columns(record: Cells) -> bool:
-    """Whether at least half of the cells are there, and most of those differ."""
+    """Whether at least half of the cells are filled, and most of those differ."""
     present = [cell.strip() for cell in record if cell.strip()]
     return 2 * len(present) >= len(record) and 2 * len(set(present)) > len(present)
 
@@ -239,16 +239,16 @@ def says_foot(text: str) -> bool:
 
 
 def usable_names(names: Iterable[str]) -> list[str]:
-    """The names trimmed, with one kind of blank and of letters, each once; an empty one tells its place.
+    """The names trimmed, with one kind of blank and of letters, no two equal; an empty one is the number of its place.
 
     The second ``income`` is ``income_2``, and an empty seventh name is ``column_7``.
     """
     cleaned = [_clean(name) or f"column_{i}" for i, name in enumerate(names, start=1)]
     usable: list[str] = []
-    taken, used = set(cleaned), set[str]()
+    spelled, used = set(cleaned), set[str]()
     for name in cleaned:
         best, number = name, 2
-        while best in used or (best != name and best in taken):
+        while best in used or (best != name and best in spelled):
             best, number = f"{name}_{number}", number + 1
         used.add(best)
         usable.append(best)

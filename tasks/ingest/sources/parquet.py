@@ -42,15 +42,15 @@ def names(source: Source, path: Path) -> list[str]:
 
 
 def facts(source: Source, path: Path) -> Facts:
-    """What the file says of its table.
+    """Names, rows and nested columns of the file.
 
     Raises:
         DataQualityError: as ``names``.
     """
     with local(path, source.member, source.maximum_bytes) as plain, _refused(plain), _opened(plain) as file:
         nested = tuple(f.name for f in file.schema_arrow if is_nested(f.type))
-        found = tuple(name for name in file.schema_arrow.names if name not in nested)
-        return Facts(found, file.metadata.num_rows, {}, nested)
+        column_names = tuple(name for name in file.schema_arrow.names if name not in nested)
+        return Facts(column_names, file.metadata.num_rows, {}, nested)
 
 
 def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table, list[int]]:

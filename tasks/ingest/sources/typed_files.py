@@ -1,4 +1,4 @@
-"""One file of Feather, Stata, SAS or SPSS, its columns as text, read in a process of its own (``reader_process``)."""
+"""One file of Feather, Stata, SAS or SPSS, its columns as text, read in a separate process (``reader_process``)."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -31,7 +31,7 @@ def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table,
 
 
 def facts(source: Source, path: Path) -> Facts:
-    """What the file says of itself: names, rows, labels and nested columns."""
+    """Names, rows, labels and nested columns of the file."""
     now = path.stat()
     return _facts(source.kind, path, source.member, source.maximum_bytes, (now.st_mtime_ns, now.st_size))
 
