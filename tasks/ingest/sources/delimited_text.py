@@ -315,7 +315,7 @@ class _Content(io.RawIOBase):
     """Chunks as a file, for a parser that reads it from its start to its end."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
-        """Nothing is read before the parser asks."""
+        """Nothing is read before the first call of ``read``."""
         self._chunks, self._rest = iter(chunks), b""
 
     def readable(self) -> bool:

@@ -112,7 +112,11 @@ def _rows(source: Source, path: Path) -> Iterator[Row]:
         records.add(chunk)
         for line in chunk.split(b"\n"):
             if line.strip(b"\r"):
-                yield _object_in(line)
+                try:
+                    row = _DECODER.decode(line.decode().strip())
+                except (ValueError, RecursionError):
+                    row = None
+                yield row if isinstance(row, dict) else None
     records.finish()
 
 
@@ -131,14 +135,6 @@ def _of_array(source: Source, path: Path) -> Iterator[Row]:
         raise DataQualityError(f"{path.name} could not be read as JSON: {error}; save it again") from error
     for element in elements:
         yield element if isinstance(element, dict) else None
-
-
-def _object_in(line: bytes) -> Row:
-    try:
-        row = _DECODER.decode(line.decode().strip())
-    except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) else None
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -162,9 +158,6 @@ def _texts(
     rows: Sequence[dict[str, Any]], columns: Sequence[str], by_name: dict[str, str], schema: pa.Schema
 ) -> pa.Table:
     keys = [by_name[name] for name in columns]
-    cells = [[_text(row.get(key)) for row in rows] for key in keys]
+    values = [[row.get(key) for row in rows] for key in keys]
+    cells = [[value if type(value) is str else _WORDS[value] for value in column] for column in values]
     return pa.table([pa.array(column, pa.string()) for column in cells], schema=schema)
-
-
-def _text(value: Any) -> str:
-    return value if type(value) is str else _WORDS[value]

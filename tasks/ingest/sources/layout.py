@@ -85,7 +85,7 @@ def laid_out(records: Sequence[Cells]) -> Layout | None:
     fitting = [i for i, record in enumerate(records) if len(record) == width]
     block = [records[i] for i in fitting]
     judges = _judges(block[min(MOST_HEADERS, len(block) // 2) :][:_BODY], width)
-    first = next((at for at, record in enumerate(block[:_LOOKED_AT]) if _is_row(record, judges)), None)
+    first = next((at for at, record in enumerate(block[:_LOOKED_AT]) if likeness(record, judges) > 0), None)
     header, beside = _header(block, first)
     opening = first if first is not None else 0 if header is None else header + 1
     last = len(records) - 1 - foot_of(records, width, judges)
@@ -163,8 +163,9 @@ def shape_of(text: str) -> str:
     return "code" if _CODE.fullmatch(text) else "text"
 
 
-def _is_row(record: Cells, judges: Sequence[Judge]) -> bool:
-    return sum(judge.of(cell) for judge, cell in zip(judges, record, strict=True)) > 0
+def likeness(record: Cells, judges: Sequence[Judge]) -> int:
+    """How much more a record is like a row, above 0, or like a header, below it."""
+    return sum(judge.of(cell) for judge, cell in zip(judges, record, strict=False))
 
 
 def _header(block: Sequence[Cells], first: int | None) -> tuple[int | None, tuple[int, ...]]:
@@ -180,7 +181,9 @@ def _header(block: Sequence[Cells], first: int | None) -> tuple[int | None, tupl
         candidates.append(i)
     if not candidates:
         return None, ()
-    best = max(candidates, key=lambda i: (_words(block[i]), i))
+    # Words of two letters or more: names of columns have more of them than their codes, such as X1.
+    words = {i: sum(len(re.findall(r"[^\W\d_]{2,}", cell)) for cell in block[i]) for i in candidates}
+    best = max(candidates, key=lambda i: (words[i], i))
     return best, tuple(sorted(i for i in candidates if i != best))
 
 
@@ -188,11 +191,6 @@ def _names_columns(record: Cells) -> bool:
     """Whether at least half of the cells are filled, and most of those differ."""
     present = [cell.strip() for cell in record if cell.strip()]
     return 2 * len(present) >= len(record) and 2 * len(set(present)) > len(present)
-
-
-def _words(record: Cells) -> int:
-    """Words of two letters or more: of the names of columns there are more than of their codes, such as X1."""
-    return sum(len(re.findall(r"[^\W\d_]{2,}", cell)) for cell in record)
 
 
 def foot_of(records: Sequence[Cells], width: int, judges: Sequence[Judge]) -> int:
@@ -224,8 +222,7 @@ def _is_other_foot(record: Cells, judges: Sequence[Judge]) -> bool:
     present = [cell for cell in record if cell.strip()]
     if not present or says_foot(present[0]):
         return True
-    likeness = [judge.of(cell) for judge, cell in zip(judges, record, strict=False)]
-    return 2 * len(present) <= len(judges) and likeness[0] <= 0 and sum(likeness) <= 0
+    return 2 * len(present) <= len(judges) and judges[0].of(record[0]) <= 0 and likeness(record, judges) <= 0
 
 
 def says_foot(text: str) -> bool:
@@ -243,7 +240,10 @@ def usable_names(names: Iterable[str]) -> list[str]:
 
     The second ``income`` is ``income_2``, and an empty seventh name is ``column_7``.
     """
-    cleaned = [_clean(name) or f"column_{i}" for i, name in enumerate(names, start=1)]
+    parted = ("".join(" " if c.isspace() or c in "\u200b\ufeff\u2060" else c for c in name).split() for name in names)
+    cleaned = [
+        unicodedata.normalize("NFC", " ".join(words)) or f"column_{i}" for i, words in enumerate(parted, start=1)
+    ]
     usable: list[str] = []
     spelled, used = set(cleaned), set[str]()
     for name in cleaned:
@@ -253,11 +253,6 @@ def usable_names(names: Iterable[str]) -> list[str]:
         used.add(best)
         usable.append(best)
     return usable
-
-
-def _clean(name: str) -> str:
-    text = "".join(" " if letter.isspace() or letter in "\u200b\ufeff\u2060" else letter for letter in name)
-    return unicodedata.normalize("NFC", " ".join(text.split()))
 
 
 def numbered_names(width: int) -> tuple[str, ...]:
