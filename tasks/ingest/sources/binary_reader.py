@@ -8,8 +8,8 @@ import json
 import os
 import resource
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -138,10 +138,9 @@ def _workbook(calamine: Any, order: dict[str, Any], path: Path) -> Answer:
             f"spreads the sheet {name!r} over {height:,} rows and {width:,} columns, and at most {_MOST_CELLS:,} cells "
             "are read; save the table as CSV"
         )
-    parts = [
-        pa.table({str(i): text_array(column) for i, column in enumerate(zip(*rows, strict=True))})
-        for rows in _parts(sheet)
-    ]
+    names, rows, parts = [str(i) for i in range(width)], sheet.iter_rows(), list[pa.Table]()
+    while part := list(islice(rows, _ROWS)):
+        parts.append(pa.table([text_array(column) for column in zip(*part, strict=True)], names))
     return {"rows": height, "sheets": visible_sheets}, pa.concat_tables(parts)
 
 
@@ -150,18 +149,6 @@ def _extent(sheet: Any) -> tuple[int, int] | None:
     if sheet.start is None or sheet.end is None:
         return None
     return sheet.end[0] + 1, sheet.end[1] - sheet.start[1] + 1
-
-
-def _parts(sheet: Any) -> Iterator[list[list[Any]]]:
-    """The rows of a sheet, some at a time."""
-    rows: list[list[Any]] = []
-    for row in sheet.iter_rows():
-        rows.append(row)
-        if len(rows) == _ROWS:
-            yield rows
-            rows = []
-    if rows:
-        yield rows
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -233,21 +233,18 @@ def _of_text(source: Source, path: Path) -> Described:
     rows = sum(counts) - len(counts) * (len(foot) + (0 if named.header else 1))
     if rows < 1:
         raise DataQualityError(f"{path.name} has a header and no row: give the whole table")
-    evidence = [*_encoding_evidence(guess, path.name), *named.evidence]
+    evidence = list(named.evidence)
+    if guess.mojibake:
+        text = f"{path.name} holds words that were decoded wrongly before it was written; they are read as they are"
+        evidence.insert(0, Evidence("mojibake", text, guess.mojibake))
+    if not guess.encoding.startswith("utf"):
+        text = f"{path.name} is not UTF-8, and is read as {guess.encoding}"
+        evidence.insert(0, Evidence("encoding", text, guess.words, guess.alternatives, guess.certain))
     if counted_source.quote == "none" and '"' in head:
         text = f"{path.name}: double quotes are letters and enclose no cells, since some are never closed"
         evidence.append(Evidence("quotes", text))
     final = counted_source.model_copy(update={"foot": len(foot), "member": source.member})
     return named.described(final, rows, [*evidence, *_foot_evidence(foot, path.name)])
-
-
-def _encoding_evidence(guess: encodings.EncodingGuess, name: str) -> Iterator[Evidence]:
-    if guess.mojibake:
-        text = f"{name} holds words that were decoded wrongly before it was written; they are read as they stand"
-        yield Evidence("mojibake", text, guess.mojibake)
-    if not guess.encoding.startswith("utf"):
-        text = f"{name} is not UTF-8, and is read as {guess.encoding}"
-        yield Evidence("encoding", text, guess.words, guess.alternatives, guess.certain)
 
 
 def _foot_evidence(foot: Sequence[Sequence[str]], name: str) -> Iterator[Evidence]:
