@@ -37,7 +37,8 @@ def held(lake: str, year: int | None) -> list[dict[str, Any]]:
 def vintage_line(vintage: Vintage) -> dict[str, Any]:
     """A vintage, with the count that is published for such an edition."""
     published = official().published_rows(vintage.dataset, vintage.year, vintage.geography)
-    return {**vintage.model_dump(mode="json", exclude={"converter", "rows_sha256"}), "published_rows": published}
+    line = {**vintage.model_dump(mode="json", exclude={"converter", "rows_sha256"}), "published_rows": published}
+    return {**line, "restricted": "a lender's own file: not for publication"} if vintage.restricted else line
 
 
 def offered(year: int | None) -> list[dict[str, Any]]:

@@ -121,6 +121,9 @@ class Source(Strict):
     exempt: tuple[Code, ...] = Field(("Exempt",), description="texts that mean exempt from reporting")
     keep: dict[str, Keep] = Field({}, description="column -> values to keep; other rows are refused")
     derive: dict[str, Derived] = Field({}, description="new column -> the column and the values it is made from")
+    rename: dict[str, str] = Field(
+        {}, description="column of a file -> its name in this spec, in each file of csv and parquet that has it"
+    )
     year: Annotated[Year, Field(ge=1990)] | None = Field(
         None, description="of HMDA: the year of activity that all rows must have"
     )
@@ -179,8 +182,11 @@ class Source(Strict):
         for name in ("header", "skip", "comment", "quote", "multiline", "maximum_bytes"):
             if self.kind != "csv" and getattr(self, name) != type(self).model_fields[name].default:
                 raise ValueError(f"`{name}` belongs to delimited text, not to {self.kind}")
-        if self.year_column is not None and self.kind not in ("csv", "parquet"):
-            raise ValueError(f"`year_column` belongs to csv and parquet, not to {self.kind}")
+        for name in ("year_column", "rename"):
+            if getattr(self, name) and self.kind not in ("csv", "parquet"):
+                raise ValueError(f"`{name}` belongs to csv and parquet, not to {self.kind}")
+        if len(set(self.rename.values())) < len(self.rename):
+            raise ValueError("`rename` gives one name to several columns; every column needs its own name")
         self._check_hmda()
         twice = sorted({name for name in self.header if self.header.count(name) > 1})
         if twice:
@@ -215,7 +221,8 @@ class Source(Strict):
         A partition is its own rows, whatever file or vintage they are in.
         """
         names = self._names() if self.vintage_file is None else []
-        said = {**self.model_dump(mode="json", exclude={"vintage_file"}), "path": names}
+        late = set() if self.rename else {"rename"}  # a spec without it keeps its identity
+        said = {**self.model_dump(mode="json", exclude={"vintage_file", *late}), "path": names}
         if self.part is None and self.vintage_file is not None:
             said["vintage_file"] = "/".join(folder_of(self.vintage_file))
         return said

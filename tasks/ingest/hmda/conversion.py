@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict
 from schemas.audit.hmda import HmdaPolicy, Treatment
 from schemas.errors import DataQualityError, InfrastructureError, SuiteError
 from schemas.table import Table
-from schemas.tables.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS
+from schemas.tables.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS, SUBMITTED
 from schemas.terms import Refusal
 from tasks.ingest.hmda import submission
 from tasks.ingest.hmda.canonical import CANONICAL, lacking, literal, parquet, quoted, select
@@ -712,5 +712,7 @@ def _lacks(recognised: Recognised) -> Iterator[Finding]:
     first, last = recognised.layout.years
     years = f"{first} and later" if last > first + 100 else f"{first} to {last}"
     for name in lacking(recognised):
+        if name in SUBMITTED and not recognised.restricted:  # no published file has any of them
+            continue
         text = f"this file of layout {recognised.layout.name} ({years}) says nothing of {name}"
         yield Finding(kind="lacking_column", severity="note", column=name, text=text)

@@ -64,11 +64,21 @@ def header(source: Source) -> list[str]:
 
 
 def _names(source: Source, path: Path) -> list[str]:
-    names: list[str] = _FORMATS[source.kind].names(source, path)
+    own: list[str] = _FORMATS[source.kind].names(source, path)
+    names = [source.rename.get(name, name) for name in own]
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise DataQualityError(f"{path.name}: the header names {twice} more than once; every column needs its own name")
     return names
+
+
+def _own_names(source: Source, path: Path, columns: Sequence[str]) -> list[str]:
+    """The columns as the file names them."""
+    if not source.rename:
+        return list(columns)
+    own: list[str] = _FORMATS[source.kind].names(source, path)
+    own_name = {source.rename.get(name, name): name for name in own}
+    return [own_name.get(name, name) for name in columns]
 
 
 def read(source: Source, columns: Sequence[str]) -> Raw:
@@ -79,7 +89,8 @@ def read(source: Source, columns: Sequence[str]) -> Raw:
     """
     tables, numbers, unread, before = [], [], [], 0
     for path in locate(source):
-        table, broken = _FORMATS[source.kind].table(source, path, columns)
+        table, broken = _FORMATS[source.kind].table(source, path, _own_names(source, path, columns))
+        table = table.rename_columns(list(columns))
         gone, rows = set(broken), table.num_rows + len(broken)
         tables.append(table)
         numbers += [before + i for i in range(1, rows + 1) if i not in gone]
