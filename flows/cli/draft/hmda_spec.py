@@ -89,7 +89,9 @@ def _values_found(path: Path) -> dict[str, dict[str, bool]]:
     return found
 
 
-def _with_groups(text: str, found: Mapping[str, Mapping[str, bool]]) -> tuple[str, set[str]]:
+def _with_groups(
+    text: str, found: Mapping[str, Mapping[str, bool]], least: int = _LEAST_GROUPS
+) -> tuple[str, set[str]]:
     """The spec with the groups that some row belongs to, and the attributes that are left out.
 
     An audit stops at a group that nobody is in, and at an attribute with one group.
@@ -101,14 +103,14 @@ def _with_groups(text: str, found: Mapping[str, Mapping[str, bool]]) -> tuple[st
         values = next(values for name, values in found.items() if f"[{name}]" in attribute)
         groups = re.findall(r"([A-Za-z][A-Za-z ]*): \[([A-Z0-9][^\]]*)\]", attribute)
         present = {name: [code for code in listed.split(", ") if code in values] for name, listed in groups}
-        if sum(any(values[code] for code in codes) for codes in present.values()) < _LEAST_GROUPS:
+        if sum(any(values[code] for code in codes) for codes in present.values()) < least:
             left_out.add(re.findall(r"- name: (\w+)", attribute)[0])
             continue
         for name in (name for name, codes in present.items() if not codes):
             attribute = re.sub(rf"(?m)^ +{name}: \[.*\]\n|\b{name}: \[[^\]]*\](, |(?=\}}))", "", attribute)
         kept.append(attribute.replace(", }", "}"))
-    if len(kept) == 1:  # nobody to compare: the audit says so
-        return text, set()
+    if len(kept) == 1:  # nobody to compare: the audit says why
+        return _with_groups(text, found, 0)
     return text[:start] + "".join(kept) + text[stop:], left_out
 
 

@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,13 +18,11 @@ import yaml
 
 from flows.cli.options import bundled
 from schemas.audit import column
-from schemas.audit.hmda import ACTION
 from schemas.audit.source import Source
-from schemas.errors import DataQualityError, EvenhandError, SeveralLinesError, SpecError
-from tasks.ingest.hmda.layouts import Recognised, recognise
+from schemas.errors import DataQualityError, SeveralLinesError, SpecError
 from tasks.ingest.sources import files
 from tasks.ingest.sources.delimited_text import KeptLines
-from tasks.ingest.sources.raw import COLUMNS, Raw, canonical
+from tasks.ingest.sources.raw import Raw, canonical
 
 # --------------------------------------------------------------------------------------------------------------------
 # Words by which columns and values are told apart: decisions, protected attributes, codes, what a decision brings.
@@ -316,12 +313,11 @@ def _number(cell: str) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Tables that need no draft: HMDA, whose layouts are known, and those that a bundled spec was written for.
+# Tables that need no draft: those that a bundled spec was written for.
 
 
 _FITTING: Final = 0.9
 """Share of the cells that a spec's lists of codes have to know."""
-_FIRST_MODERN: Final = 2018
 
 
 @dataclass(frozen=True)
@@ -337,48 +333,6 @@ class Example:
     def command(self, table: Path) -> str:
         """How it audits the table."""
         return f"evenhand audit {quote(self.path)} --set source.path={quote(str(table))}"
-
-
-def hmda_advice(path: Path) -> str:
-    """What to run instead where a file is HMDA; empty where it is not."""
-    try:
-        with tempfile.TemporaryDirectory() as scratch:
-            recognised = recognise(path, Path(scratch))
-            year = _year(recognised)
-    except EvenhandError:
-        return ""
-    if not any(name.startswith(ACTION) for name in recognised.columns) or not set(COLUMNS) & set(recognised.columns):
-        return ""
-    layout = recognised.layout.name.replace("_", " ")
-    spec = next((p for p in bundled() if p.stem == "hmda"), None)
-    if spec is None:
-        return ""
-    # The command that audits the file. Before 2018, columns that the year does not have must be left out.
-    path_text, year_text = str(path), year or "YEAR"
-    command = f"evenhand audit {quote(_shown(spec))}"
-    if year and int(year) < _FIRST_MODERN and year not in path.name:
-        adding = f"evenhand data add {quote(path_text)} --kind historic --year {year_text}"
-        command = f"{adding}, then {command} --year {year_text}"
-    else:
-        if year and int(year) < _FIRST_MODERN:
-            path_text = str(path.with_name(path.name.replace(year, "{year}")))
-        command += f" --set {quote('source.path=' + path_text)} --set source.vintage=null --year {year_text}"
-    return f"{path.name} is HMDA, {layout} layout, and needs no draft: use {_shown(spec)}, with\n  {command}"
-
-
-def _year(recognised: Recognised) -> str:
-    """The year of the first row; empty where no column holds it."""
-    if recognised.layout.stops:
-        with recognised.path.open("rb") as file:
-            return file.read(4).decode("ascii", errors="ignore")
-    at = next((recognised.columns.index(name) for name in COLUMNS if name in recognised.columns), None)
-    try:
-        records = sniffed(recognised.path).records
-    except DataQualityError:  # Parquet
-        return ""
-    rows = records[1:] if recognised.header else records
-    value = rows[0][at] if at is not None and rows and at < len(rows[0]) else ""
-    return value if value.isdecimal() else ""
 
 
 def fitting(frame: pd.DataFrame, named: Source | None) -> Example | None:

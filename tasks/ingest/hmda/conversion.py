@@ -690,7 +690,8 @@ def _of_rows(converted: Converted) -> Iterator[Finding]:
     words = {edit.number: edit.words for edit in EDITS}
     for number, (rows, places) in converted.edits.items():
         named = ", ".join(map(str, places)) + (", ..." if rows > len(places) else "")
-        text = f"edit {number} fails in {rows:,} rows ({named}): {words[number]}"
+        counted = "1 row" if rows == 1 else f"{rows:,} rows"
+        text = f"edit {number} fails in {counted} ({named}): {words[number]}"
         yield Finding(kind="failed_edit", severity="warning", code=number, rows=rows, text=text)
     for rule, rows in converted.flags.items():
         if rows:

@@ -84,14 +84,6 @@ def test_compas_takes_no_protected_name_and_leaves_later_outcomes_and_dates_out(
     assert spec.protected[0].reference in ("African-American", "Caucasian")
 
 
-def test_hmda_needs_no_draft(tmp_path: Path) -> None:
-    done = init(tables.hmda(tmp_path).name, cwd=tmp_path)
-    assert done.returncode == 2
-    assert "lender.csv is HMDA, data browser layout" in done.stderr
-    words = r"hmda.yaml --set source.path=lender.csv --set source.vintage=null --year 2024"
-    assert re.search(words, done.stderr)
-
-
 def test_hmda_that_is_drafted_all_the_same_has_applications_left(tmp_path: Path) -> None:
     spec = drafted(tables.hmda(tmp_path), "--decision", "action_taken")
     assert spec.decision.favourable == ("1", "2")
@@ -129,21 +121,6 @@ def test_the_question_has_at_most_240_letters_and_three_answers(tmp_path: Path, 
     question = done.stderr.splitlines()[-1].removeprefix("evenhand: ")
     assert len(question) <= 240
     assert question.count("; ") <= 2
-
-
-def test_hmda_of_before_2018_is_read_over_years_as_some_columns_are_not_there_then(tmp_path: Path) -> None:
-    columns = (
-        "as_of_year,action_taken_name,loan_amount_000s,applicant_income_000s,applicant_race_name_1,respondent_id\n"
-    )
-    rows = (
-        columns
-        + "2012,Loan originated,100,50,White,1\n2012,Application denied by financial institution,90,40,White,1\n"
-    )
-    for name in ("lar_2012.csv", "lar.csv"):
-        (tmp_path / name).write_text(rows)
-    named, other = init("lar_2012.csv", cwd=tmp_path).stderr, init("lar.csv", cwd=tmp_path).stderr
-    assert re.search(r"hmda.yaml --set 'source.path=lar_\{year\}.csv' --set source.vintage=null --year 2012", named)
-    assert "evenhand data add lar.csv --kind historic --year 2012, then evenhand audit" in other
 
 
 def test_the_decision_is_named_by_its_words_when_it_is_not_given(tmp_path: Path) -> None:
