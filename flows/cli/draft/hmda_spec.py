@@ -106,7 +106,8 @@ def _with_groups(
         if sum(any(values[code] for code in codes) for codes in present.values()) < least:
             left_out.add(re.findall(r"- name: (\w+)", attribute)[0])
             continue
-        for name in (name for name, codes in present.items() if not codes):
+        absent = {name for name, codes in present.items() if not codes}
+        for name in absent if len(absent) < len(present) else ():
             attribute = re.sub(rf"(?m)^ +{name}: \[.*\]\n|\b{name}: \[[^\]]*\](, |(?=\}}))", "", attribute)
         kept.append(attribute.replace(", }", "}"))
     if len(kept) == 1:  # nobody to compare: the audit says why
