@@ -145,13 +145,13 @@ def lacking_columns(spec: AuditSpec, source: Source) -> frozenset[str]:
 
 
 def renamed_columns(spec: AuditSpec, lacking: Set[str]) -> dict[str, str]:
-    """Protected columns that a year lacks -> the column of the year that is likely the same, under another name."""
+    """Protected columns that are not in a year -> its column that is likely the same, under another name."""
     protected = [name for p in spec.protected for name in p.columns if name in lacking]
     if not protected or spec.source.kind == "hmda":
         return {}
     header = [str(name) for name in registry.reader_of(spec.source).header(spec.source)]
-    taken = {*spec.kept(), *(c for p in spec.protected for c in p.columns), spec.decision.column}
-    free = [name for name in header if name not in taken]
+    spec_columns = {*spec.kept(), *(c for p in spec.protected for c in p.columns), spec.decision.column}
+    free = [name for name in header if name not in spec_columns]
     likely: dict[str, str] = {}
     for name in protected:
         holding = [other for other in free if _words(name) <= _words(other) or _words(other) <= _words(name)]

@@ -470,7 +470,7 @@ class Recognised:
 
     @property
     def restricted(self) -> bool:
-        """Whether it is a lender's own file, of which nothing is told but counts."""
+        """Whether it is a lender's own file: only its counts may be printed."""
         return self.layout is SUBMISSION
 
 

@@ -64,8 +64,8 @@ def header(source: Source) -> list[str]:
 
 
 def _names(source: Source, path: Path) -> list[str]:
-    own: list[str] = _FORMATS[source.kind].names(source, path)
-    names = [source.rename.get(name, name) for name in own]
+    file_names: list[str] = _FORMATS[source.kind].names(source, path)
+    names = [source.rename.get(name, name) for name in file_names]
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise DataQualityError(f"{path.name}: the header names {twice} more than once; every column needs its own name")
@@ -76,8 +76,8 @@ def _own_names(source: Source, path: Path, columns: Sequence[str]) -> list[str]:
     """The columns as the file names them."""
     if not source.rename:
         return list(columns)
-    own: list[str] = _FORMATS[source.kind].names(source, path)
-    own_name = {source.rename.get(name, name): name for name in own}
+    file_names: list[str] = _FORMATS[source.kind].names(source, path)
+    own_name = {source.rename.get(name, name): name for name in file_names}
     return [own_name.get(name, name) for name in columns]
 
 
