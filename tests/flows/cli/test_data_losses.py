@@ -13,7 +13,10 @@ from typer.testing import CliRunner
 
 from flows.cli.main import app
 from flows.supervision import file_modes
+from schemas.audit.source import Source
 from schemas.errors import DataQualityError, SpecError
+from schemas.tables.hmda import HMDA_REFUSALS, SUBMITTED
+from tasks.ingest.hmda import source as hmda
 from tasks.ingest.vintages.store import newest, vintages
 from tasks.lake.store import Lake
 
@@ -165,3 +168,19 @@ def test_an_archive_in_an_archive_is_read(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "outer.zip", "w") as archive:
         archive.write(tmp_path / "inner.zip", "inner.zip")
     assert add(tmp_path / "outer.zip", tmp_path / "lake", "--geo", "TX").exit_code == 0
+
+
+def test_a_vintage_without_the_columns_of_submissions_stays_readable(tmp_path: Path) -> None:
+    path = browser(tmp_path / "lar.csv", [{}] * 6)
+    assert add(path, tmp_path / "lake", "--geo", "TX").exit_code == 0
+    (file,) = (tmp_path / "lake").glob("vintages/**/state=*/*.parquet")
+    rows = pq.read_table(file, partitioning=None)
+    earlier = tmp_path / "earlier"
+    earlier.mkdir()
+    pq.write_table(rows.drop_columns(list(SUBMITTED)), earlier / "applications.parquet")
+    pq.write_table(HMDA_REFUSALS.empty(), earlier / "refusals.parquet")
+    source = Source(kind="hmda", path=str(earlier / "applications.parquet"))
+    read = hmda.read(source, ["action_taken", "applicant_credit_score"]).table
+    assert read["action_taken"].to_pylist() == ["3"] * 6
+    assert read["applicant_credit_score"].to_pylist() == [""] * 6
+    assert "applicant_credit_score" not in hmda.header(source)
