@@ -81,7 +81,7 @@ class Vintage(BaseModel):
 
     @property
     def restricted(self) -> bool:
-        """Whether it is a lender's own submission, of which no row is for publication."""
+        """Whether it is a lender's own submission: its rows are not for publication."""
         return self.dataset == SUBMISSION
 
     @property

@@ -179,6 +179,8 @@ def _effective(spec: AuditSpec) -> str:
     names = [PurePath(path).name for path in spec.source.paths]
     for name in ("vintage_file", "lacking", "part"):
         del settings["source"][name]  # evenhand looks it up again
+    if not spec.source.rename:
+        del settings["source"]["rename"]
     if spec.by is not None and spec.source.part is not None:
         settings["by"]["values"] = [spec.source.part.value]
     settings["disclosure"]["beside"] = [earlier.run for earlier in spec.disclosure.beside]

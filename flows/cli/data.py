@@ -148,7 +148,10 @@ def add(
             outline = cache(partial(store.outline_of, file))  # reads the file, and only where something is left to ask
             of = year or store.year_of(file.name, outline())
             dataset = kind or offers.dataset_by_layout(outline().layout)
-            place = geo or offers.geography_by_rows(file.name, dataset, of, outline())
+            if geo or not (existing := store.delivered(opened, file)):
+                place = geo or offers.geography_by_rows(file.name, dataset, of, outline())
+            else:  # it is not added again
+                place = existing.geography
             day = _day(frozen) or offers.frozen_on(dataset, of, file)
             key: dict[str, Any] = {"year": of, "dataset": dataset, "geography": place, "frozen": day, "source": source}
             vintage = store.add(opened, file, **key, replace=replace, keep_raw=keep_raw)
@@ -165,7 +168,7 @@ def add(
     if emptied:
         raise DataQualityError(
             f"more than 5 % of the cells were not read in {'; '.join(emptied)}: the vintage is held with these cells "
-            "empty, and an audit that names such a column refuses the rows; mend or fetch the file and add it again"
+            "empty, and an audit that names such a column refuses the rows; correct or fetch the file and add it again"
         )
 
 

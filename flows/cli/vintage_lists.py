@@ -37,7 +37,8 @@ def held(lake: str, year: int | None) -> list[dict[str, Any]]:
 def vintage_line(vintage: Vintage) -> dict[str, Any]:
     """A vintage, with the count that is published for such an edition."""
     published = official().published_rows(vintage.dataset, vintage.year, vintage.geography)
-    return {**vintage.model_dump(mode="json", exclude={"converter", "rows_sha256"}), "published_rows": published}
+    line = {**vintage.model_dump(mode="json", exclude={"converter", "rows_sha256"}), "published_rows": published}
+    return {**line, "restricted": "a lender's own file: not for publication"} if vintage.restricted else line
 
 
 def offered(year: int | None) -> list[dict[str, Any]]:
@@ -81,12 +82,12 @@ def report_lines(intake: "TakenIn") -> list[dict[str, Any]]:
 
 def unread_lines(report: "SchemaReport") -> list[str]:
     """What a file lost: cells that were not read, rows that were refused, and edits that rows fail, most first."""
-    told = sorted(
+    losses = sorted(
         (finding for finding in report.findings if finding.kind in _LOSSES),
         key=lambda finding: (_LOSSES.index(finding.kind), -finding.rows),
     )
-    lines = [finding.text for finding in told if finding.kind != "failed_edit"]
-    edits = [finding.text for finding in told if finding.kind == "failed_edit"]
+    lines = [finding.text for finding in losses if finding.kind != "failed_edit"]
+    edits = [finding.text for finding in losses if finding.kind == "failed_edit"]
     if len(edits) > _MOST_EDITS:
         rest = f"{len(edits) - _MOST_EDITS} more edits fail in some rows: see edits.json and failed_edits of the rows"
         edits = [*edits[:_MOST_EDITS], rest]
@@ -99,7 +100,7 @@ def grouped_lines(intake: "TakenIn") -> list[dict[str, Any]]:
     for finding in intake.report.findings:
         if finding.kind in absent and finding.column:
             absent[finding.kind].append(finding.column)
-    # codes that are not read are told by column, with the most frequent one
+    # codes that are not read are losses by column, with the most frequent one
     lines = [line for line in report_lines(intake) if line["kind"] not in (*absent, "unknown_code")]
     for kind, names in absent.items():
         if names:

@@ -7,9 +7,11 @@ and recorded in ``source.lacking``, which the report prints. Published runs of t
 in ``disclosure.beside``.
 """
 
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import date
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,9 @@ from tasks.lake.store import Lake
 from tasks.pipeline.registry import validated
 
 YEAR = "{year}"
+_ALIKE = 0.6
+"""Likeness of two names, from which on one may be the other."""
+log = logging.getLogger("evenhand")
 
 
 def parse_years(text: str) -> tuple[int, ...]:
@@ -71,7 +76,15 @@ def spec_of_year(spec: AuditSpec, year: int, lake: Lake) -> AuditSpec:
         InfrastructureError: the year's file is not there, or the lake holds no vintage of it.
     """
     of_year = spec.model_copy(update={"year": year, "source": _source_of(spec.source, year, lake)})
-    return with_earlier(without(of_year, lacking_columns(spec, of_year.source)), lake)
+    lacking = lacking_columns(spec, of_year.source)
+    renamed = renamed_columns(of_year, lacking)
+    for name, likely in renamed.items():
+        log.warning("%s", _renamed_words(year, name, likely))
+    try:
+        return with_earlier(without(of_year, lacking), lake)
+    except TooFewError as error:
+        words = "; ".join(_renamed_words(year, name, likely) for name, likely in renamed.items())
+        raise (TooFewError(f"{error}; {words}") if words else error) from error
 
 
 def placed(spec: AuditSpec, year: int, lake: Lake) -> AuditSpec:
@@ -152,6 +165,34 @@ def lacking_columns(spec: AuditSpec, source: Source) -> frozenset[str]:
     elsewhere = _of_other_years(spec.source, absent) if absent else frozenset()
     gone = (absent & elsewhere) | (named & _empty(source))
     return frozenset(gone | {name for name, derived in source.derive.items() if derived.column in gone})
+
+
+def renamed_columns(spec: AuditSpec, lacking: Set[str]) -> dict[str, str]:
+    """Protected columns that are not in a year -> its column that is likely the same, under another name."""
+    protected = [name for p in spec.protected for name in p.columns if name in lacking]
+    if not protected or spec.source.kind == "hmda":
+        return {}
+    header = [str(name) for name in registry.reader_of(spec.source).header(spec.source)]
+    spec_columns = {*spec.kept(), *(c for p in spec.protected for c in p.columns), spec.decision.column}
+    free = [name for name in header if name not in spec_columns]
+    likely: dict[str, str] = {}
+    for name in protected:
+        holding = [other for other in free if _words(name) <= _words(other) or _words(other) <= _words(name)]
+        close = holding or get_close_matches(name, free, n=1, cutoff=_ALIKE)
+        if close:
+            likely[name] = close[0]
+    return likely
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z]+|[0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
+
+
+def _renamed_words(year: int, name: str, likely: str) -> str:
+    return (
+        f"{year} has no column {name!r}, and has {likely!r}: if it is the same, read it with "
+        f"source.rename: {{{likely}: {name}}}"
+    )
 
 
 def _of_other_years(source: Source, absent: Set[str]) -> frozenset[str]:

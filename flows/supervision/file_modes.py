@@ -1,7 +1,7 @@
 """Modes of a lake's files: readable by their owner alone, or by a group too where EVENHAND_GROUP_READ is 1.
 
 Scope: the umask of processes that write, and files of a lake that were written without it. Reviewers' packs under
-``restricted`` are never readable by a group.
+``restricted``, and vintages of lenders' own submissions, are never readable by a group.
 """
 
 import os
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schemas.errors import InfrastructureError
+from schemas.vintages import SUBMISSION
 
 if TYPE_CHECKING:
     from tasks.lake.store import Lake  # loads pyarrow, and every command sets its umask
@@ -65,5 +66,6 @@ def _modes(local: Path) -> Iterator[tuple[Path, int, int]]:
         except FileNotFoundError:
             continue
         if not stat.S_ISLNK(mode):
-            restricted = (local / "restricted") in (path, *path.parents)
+            parts = path.relative_to(local).parts
+            restricted = parts[:1] == ("restricted",) or parts[0:3:2] == ("vintages", SUBMISSION)
             yield path, stat.S_IMODE(mode), _OTHERS if restricted else denied

@@ -35,7 +35,7 @@ Encoding = Literal[
     "euc-kr",
     "koi8-r",
 ]
-_LATE_KEYS: Final = ("member", "sheet", "foot", "second_file", "intake")
+_LATE_KEYS: Final = ("member", "sheet", "foot", "second_file", "intake", "rename")
 """Keys that came later than specs which are in use: a spec without them keeps its identity."""
 TABLE_KINDS: Final = ("csv", "parquet", "excel", "stata", "sas", "spss", "jsonl", "feather")
 """Kinds of a table of one's own, which a file holds."""
@@ -43,7 +43,7 @@ _BELONGING: Final = (
     (("comment", "quote", "multiline", "maximum_bytes"), ("csv",), "delimited text"),
     (("header", "skip", "foot"), ("csv", "excel"), "delimited text and excel"),
     (("sheet",), ("excel",), "excel"),
-    (("year_column", "member", "second_file", "intake"), TABLE_KINDS, "a table of your own"),
+    (("year_column", "member", "second_file", "intake", "rename"), TABLE_KINDS, "a table of your own"),
 )
 """Keys, the kinds of source that have them, and those kinds in words."""
 _NO_DELIMITER: Final = '"\r\n\0'
@@ -166,6 +166,9 @@ class Source(Strict):
     exempt: tuple[Code, ...] = Field(("Exempt",), description="texts that mean exempt from reporting")
     keep: dict[str, Keep] = Field({}, description="column -> values to keep; other rows are refused")
     derive: dict[str, Derived] = Field({}, description="new column -> the column and the values it is made from")
+    rename: dict[str, str] = Field(
+        {}, description="column of a file -> its name in this spec, in each file of csv and parquet that has it"
+    )
     year: Annotated[Year, Field(ge=1990)] | None = Field(
         None, description="of HMDA: the year of activity that all rows must have"
     )
@@ -234,6 +237,8 @@ class Source(Strict):
             for name in names:
                 if self.kind not in kinds and getattr(self, name) != type(self).model_fields[name].default:
                     raise ValueError(f"`{name}` belongs to {words}, not to {self.kind}")
+        if len(set(self.rename.values())) < len(self.rename):
+            raise ValueError("`rename` gives one name to several columns; every column needs its own name")
         self._check_hmda()
         twice = sorted({name for name in self.header if self.header.count(name) > 1})
         if twice:

@@ -156,6 +156,7 @@ def check_columns(spec: AuditSpec) -> None:
             derived column takes the name of one that the source has.
         DataQualityError: HMDA knows the column, and this file does not give it.
     """
+    _check_restricted(spec)
     column_names = header(spec.source)
     _check_derived(spec.source, column_names)
     column_names = [*column_names, *spec.source.derive]
@@ -176,6 +177,20 @@ def check_columns(spec: AuditSpec) -> None:
         if name not in column_names and spec.source.kind == "hmda":
             _check_delivered(name)
         _check_known(name, column_names, location)
+
+
+def _check_restricted(spec: AuditSpec) -> None:
+    """A lender's own submission has exact ages, scores and amounts, so that small counts would tell of persons."""
+    if spec.source.kind != "hmda" or spec.disclosure.profile != "public":
+        return
+    from tasks.ingest.hmda import source
+
+    if source.restricted(spec.source):
+        raise SpecError(
+            "the source is a lender's own submission, of which `public` withholds too little: "
+            "set disclosure.profile to strict",
+            ("disclosure", "profile"),
+        )
 
 
 def unnamed_columns(spec: AuditSpec) -> tuple[str, ...]:

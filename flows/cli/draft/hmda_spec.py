@@ -1,4 +1,4 @@
-"""The audit spec of a file of HMDA: the bundled one with the file's path, year and title, without what the file lacks.
+"""The audit spec of a file of HMDA: the bundled one with path, year and title, without what is not in the file.
 
 Scope: HMDA in a layout of its own. A table with a few names of HMDA is drafted as any other.
 """
@@ -48,7 +48,7 @@ _OWN: Final = "# A submission has the credit score, but no reserves and no verif
 
 
 def hmda_spec(path: Path, output: Path | None = None) -> str | None:
-    """The spec of a file; None of a file that is not HMDA, or lacks what an audit of HMDA compares.
+    """The spec of a file; None of a file that is not HMDA, or has not what an audit of HMDA compares.
 
     Args:
         path: of the file.
@@ -64,12 +64,12 @@ def hmda_spec(path: Path, output: Path | None = None) -> str | None:
         if _begins_as_submission(path):
             raise
         return None
-    own = next((spec for spec in bundled() if spec.stem == "hmda"), None)
+    bundled_spec = next((spec for spec in bundled() if spec.stem == "hmda"), None)
     absent = set(lacking(recognised))
-    needed = {ACTION, *_PROTECTED, "loan_amount_usd"}
-    if own is None or not _is_layout(recognised) or needed & absent or not outline.years:
+    required = {ACTION, *_PROTECTED, "loan_amount_usd"}
+    if bundled_spec is None or not _is_layout(recognised) or required & absent or not outline.years:
         return None
-    text = own.read_text(encoding="utf-8")
+    text = bundled_spec.read_text(encoding="utf-8")
     if outline.rows <= _MOST_ROWS:  # a file of the whole country has every group, and takes minutes to convert
         text, single = _with_groups(text, _values_found(path))
         absent |= single
@@ -81,35 +81,38 @@ def hmda_spec(path: Path, output: Path | None = None) -> str | None:
 def _values_found(path: Path) -> dict[str, dict[str, bool]]:
     """Column of a protected attribute -> the values that some row has, and whether one of these rows is audited."""
     audited = f"{ACTION} IN ('1', '2', '3') AND coalesce(property_type, '') IN ('1', '2')"
-    found: dict[str, dict[str, bool]] = {}
+    group_values: dict[str, dict[str, bool]] = {}
     with open_file(path) as file:
         for name in _PROTECTED:
             query = f"SELECT {name}, bool_or({audited}) FROM {file.table()} WHERE {name} IS NOT NULL GROUP BY ALL"  # noqa: S608 names of ours
-            found[name] = dict(file.connection.sql(query).fetchall())
-    return found
+            group_values[name] = dict(file.connection.sql(query).fetchall())
+    return group_values
 
 
-def _with_groups(text: str, found: Mapping[str, Mapping[str, bool]]) -> tuple[str, set[str]]:
+def _with_groups(
+    text: str, group_values: Mapping[str, Mapping[str, bool]], least: int = _LEAST_GROUPS
+) -> tuple[str, set[str]]:
     """The spec with the groups that some row belongs to, and the attributes that are left out.
 
     An audit stops at a group that nobody is in, and at an attribute with one group.
     """
     start, stop = text.index("protected:\n"), text.index("# financial: ")
     attributes = re.split(r"(?m)^(?=  - name: )", text[start:stop])
-    kept, left_out = [attributes[0]], set()
+    attribute_texts, left_out = [attributes[0]], set()
     for attribute in attributes[1:]:
-        values = next(values for name, values in found.items() if f"[{name}]" in attribute)
+        values = next(values for name, values in group_values.items() if f"[{name}]" in attribute)
         groups = re.findall(r"([A-Za-z][A-Za-z ]*): \[([A-Z0-9][^\]]*)\]", attribute)
         present = {name: [code for code in listed.split(", ") if code in values] for name, listed in groups}
-        if sum(any(values[code] for code in codes) for codes in present.values()) < _LEAST_GROUPS:
+        if sum(any(values[code] for code in codes) for codes in present.values()) < least:
             left_out.add(re.findall(r"- name: (\w+)", attribute)[0])
             continue
-        for name in (name for name, codes in present.items() if not codes):
+        absent = {name for name, codes in present.items() if not codes}
+        for name in absent if len(absent) < len(present) else ():
             attribute = re.sub(rf"(?m)^ +{name}: \[.*\]\n|\b{name}: \[[^\]]*\](, |(?=\}}))", "", attribute)
-        kept.append(attribute.replace(", }", "}"))
-    if len(kept) == 1:  # nobody to compare: the audit says so
-        return text, set()
-    return text[:start] + "".join(kept) + text[stop:], left_out
+        attribute_texts.append(attribute.replace(", }", "}"))
+    if len(attribute_texts) == 1:  # nobody to compare: the audit says why
+        return _with_groups(text, group_values, 0)
+    return text[:start] + "".join(attribute_texts) + text[stop:], left_out
 
 
 def _begins_as_submission(path: Path) -> bool:
@@ -128,7 +131,7 @@ def _is_layout(recognised: Recognised) -> bool:
 
 
 def _without(text: str, absent: Set[str]) -> str:
-    """The spec without columns that a file lacks: their entries, their edges, and their names in lists."""
+    """The spec without columns that are not in a file: their entries, their edges, and their names in lists."""
     lines, left_out, in_entry = [], [], False
     for line in text.splitlines(keepends=True):
         entry = re.match(r"( *)([a-z_0-9]+):", line)
@@ -152,7 +155,7 @@ def _without(text: str, absent: Set[str]) -> str:
 
 
 def _submitted(text: str) -> str:
-    """The spec with what a lender's own file has beside the public ones."""
+    """The spec with the columns that only a lender's own file has."""
     start = text.index(f"  {_RATIO}:\n")
     stop = text.index("  ltv_ratio:\n")
     text = text[:start] + _EXACT_COLUMN + _SCORE + text[stop:]
@@ -175,19 +178,19 @@ def _submitted(text: str) -> str:
 
 
 def _of_file(text: str, path: Path, output: Path | None, recognised: Recognised, outline: Outline, year: int) -> str:
-    """The spec with path, year and title of a file, and a head that says where it is from."""
+    """The spec with path, year and title of a file, and a head with its origin."""
     lender = f" of {recognised.sheet.lender}" if recognised.sheet else ""
-    shown = os.path.relpath(path, output.parent) if output is not None and not path.is_absolute() else str(path)
+    file_path = os.path.relpath(path, output.parent) if output is not None and not path.is_absolute() else str(path)
     layout = recognised.layout.name.replace("_", " ")
     command = f"evenhand audit {output}" if output else "evenhand audit SPEC"
     head = f"# HMDA, {layout} layout, drafted from {_quoted(path.name)}; run it with: {command}\n"
     body = text[text.index("name: hmda\n") :]
     body = re.sub(r"title: .*\n", lambda _: f"title: {_quoted(f'Loan decisions{lender}, {year}')}\n", body, count=1)
     body = re.sub(r"year: \d+\n", f"year: {year}\n", body, count=1)
-    body = re.sub(r"  vintage: .*\n", lambda _: f"  path: {_quoted(shown)}\n", body, count=1)
+    body = re.sub(r"  vintage: .*\n", lambda _: f"  path: {_quoted(file_path)}\n", body, count=1)
     if len(outline.years) > 1:
-        kept = f"  keep:\n    activity_year: [{year}] # the file has rows of {', '.join(map(str, outline.years))}\n"
-        body = body.replace("  keep:\n", kept, 1)
+        keep = f"  keep:\n    activity_year: [{year}] # the file has rows of {', '.join(map(str, outline.years))}\n"
+        body = body.replace("  keep:\n", keep, 1)
     return head + body
 
 

@@ -301,7 +301,7 @@ def _among(*texts: str) -> str:
 
 
 def ratio(column: str, source: str, known_codes: Iterable[str]) -> Cell:
-    """A debt-to-income ratio: a published band, whatever blanks are in it, or the band of an exact number."""
+    """A debt-to-income ratio: a published band, with or without blanks in it, or the band of an exact number."""
     cell = code(column, source, known_codes)
     text, codes = f"replace({quoted(source)}, ' ', '')", enumeration(known_codes)
     band = submission.ratio_band(f"TRY_CAST({quoted(source)} AS DOUBLE)")
@@ -342,23 +342,23 @@ _NOT_HISPANIC = "2"
 _BOTH_SEXES = "6"
 
 
-def race(modern: bool = True, told: bool = False) -> str:
+def race(modern: bool = True, has_text: bool = False) -> str:
     """One race, minority before White; Joint where one of the two is White and the other of a minority.
 
     Whose first race is blank wrote free text only, which is possible from 2018. A White applicant whose co-applicant
-    did so is Joint; before, a blank co-applicant makes nobody Joint. Where a file ``told`` whether there is free text,
-    a blank race without it is not available.
+    did so is Joint; before, a blank co-applicant makes nobody Joint. Where a file has columns on free text
+    (``has_text``), a blank race without it is not available.
     """
     applicant_codes, other = _said("applicant_race"), _said("co_applicant_race")
     first, other_first = quoted("applicant_race_1_raw"), quoted("co_applicant_race_1_raw")
-    free_text = f"{other_first} IS NULL{' AND co_applicant_race_told' if told else ''}" if modern else "false"
+    free_text = f"{other_first} IS NULL{' AND co_applicant_race_told' if has_text else ''}" if modern else "false"
     minority = [f"list_has_any({applicant_codes}, {listed(codes)})" for codes in _MINORITIES.values()]
     several = " + ".join(f"CAST({has} AS INTEGER)" for has in minority)
     every = [code for codes in _MINORITIES.values() for code in codes]
     other_minority, other_white = f"list_has_any({other}, {listed(every)})", f"list_contains({other}, '{_WHITE}')"
     single = " ".join(f"WHEN {has} THEN {literal(name)}" for has, name in zip(minority, _MINORITIES, strict=True))
     return (
-        f"CASE WHEN {first} IS NULL THEN {_blank(modern, 'Race', told)} "
+        f"CASE WHEN {first} IS NULL THEN {_blank(modern, 'Race', has_text)} "
         f"WHEN {first} IN ('6', '7') THEN 'Race Not Available' "
         f"WHEN list_has_any({applicant_codes}, {listed(every)}) AND {other_white} THEN 'Joint' "
         f"WHEN {several} > 1 THEN '2 or more minority races' {single} "
@@ -366,7 +366,7 @@ def race(modern: bool = True, told: bool = False) -> str:
     )
 
 
-def ethnicity(modern: bool = True, told: bool = False) -> str:
+def ethnicity(modern: bool = True, has_text: bool = False) -> str:
     """Joint where both answers were given, by the two or by one of them."""
     applicant_codes, other = _said("applicant_ethnicity"), _said("co_applicant_ethnicity")
     first, hispanic = quoted("applicant_ethnicity_1_raw"), listed(_HISPANIC)
@@ -376,7 +376,7 @@ def ethnicity(modern: bool = True, told: bool = False) -> str:
     )
     not_mine, not_others = (f"list_contains({codes}, '{_NOT_HISPANIC}')" for codes in (applicant_codes, other))
     return (
-        f"CASE WHEN {first} IS NULL THEN {_blank(modern, 'Ethnicity', told)} "
+        f"CASE WHEN {first} IS NULL THEN {_blank(modern, 'Ethnicity', has_text)} "
         f"WHEN {first} IN ('3', '4') THEN 'Ethnicity Not Available' "
         f"WHEN {is_hispanic} AND ({not_mine} OR {not_others}) OR {not_mine} AND {is_other_hispanic} THEN 'Joint' "
         f"WHEN {is_hispanic} THEN 'Hispanic or Latino' WHEN {not_mine} THEN 'Not Hispanic or Latino' "
@@ -384,7 +384,7 @@ def ethnicity(modern: bool = True, told: bool = False) -> str:
     )
 
 
-def sex(modern: bool = True, told: bool = False) -> str:  # noqa: ARG001 the same call for every rule
+def sex(modern: bool = True, has_text: bool = False) -> str:  # noqa: ARG001 the same call for every rule
     """Joint where the two differ, or one of them chose both."""
     applicant_sex, other = quoted("applicant_sex"), f"coalesce({quoted('co_applicant_sex')}, '')"
     return (
@@ -403,10 +403,10 @@ DERIVED = {
 """Canonical column -> its rule, and the columns without which there is none."""
 
 
-def _blank(modern: bool, what: str, told: bool) -> str:
+def _blank(modern: bool, what: str, has_text: bool) -> str:
     """What a blank first answer is."""
     none, free_text = literal(f"{what} Not Available"), literal("Free Form Text Only")
-    if told:
+    if has_text:
         return f"CASE WHEN applicant_{what.lower()}_told THEN {free_text} ELSE {none} END"
     return free_text if modern else none
 

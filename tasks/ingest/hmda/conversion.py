@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict
 from schemas.audit.hmda import HmdaPolicy, Treatment
 from schemas.errors import DataQualityError, InfrastructureError, SuiteError
 from schemas.table import Table
-from schemas.tables.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS
+from schemas.tables.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS, SUBMITTED
 from schemas.terms import Refusal
 from tasks.ingest.hmda import submission
 from tasks.ingest.hmda.canonical import CANONICAL, lacking, literal, parquet, quoted, select
@@ -418,7 +418,7 @@ def _threads() -> int:
 
 
 @contextmanager
-def _connected(target: Path, judged: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+def _connected(target: Path, has_edits: bool) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection for a conversion; where rows are judged by edits, their conditions are run as they are written."""
     spill = target / ".spill"
     settings: dict[str, Setting] = {
@@ -428,7 +428,7 @@ def _connected(target: Path, judged: bool) -> Iterator[duckdb.DuckDBPyConnection
         "preserve_insertion_order": False,  # rows carry their numbers; to keep their order would cost memory
         "autoinstall_known_extensions": False,
         # to rewrite the conditions of so many edits takes seconds, and they run no faster
-        **({"disabled_optimizers": "expression_rewriter"} if judged else {}),
+        **({"disabled_optimizers": "expression_rewriter"} if has_edits else {}),
     }
     try:
         with connected(settings) as connection:
@@ -511,8 +511,8 @@ def _filled(
     if not unknown:
         return {}
     counts = ", ".join(f"count({quoted(name)})" for name in unknown)
-    ((*known,),) = connection.execute(f"SELECT {counts} FROM {parquet(draft)}").fetchall()
-    return {name: int(rows) + sum(unknown[name].values()) for name, rows in zip(unknown, known, strict=True)}
+    ((*readable,),) = connection.execute(f"SELECT {counts} FROM {parquet(draft)}").fetchall()
+    return {name: int(rows) + sum(unknown[name].values()) for name, rows in zip(unknown, readable, strict=True)}
 
 
 def _faults(connection: duckdb.DuckDBPyConnection, refusals: Path) -> tuple[Fault, ...]:
@@ -528,8 +528,8 @@ def _edits(connection: duckdb.DuckDBPyConnection, draft: Path, target: Path) -> 
 
     words = {edit.number: edit.words for edit in EDITS}
     rows = pads.dataset(draft, format="parquet")
-    counts, kept = terms_listed(HMDA_APPLICATIONS.name, rows, "failed_edits", words)
-    (target / EDITS_FILE).write_text(json.dumps(kept, indent=1) + "\n")
+    counts, result = terms_listed(HMDA_APPLICATIONS.name, rows, "failed_edits", words)
+    (target / EDITS_FILE).write_text(json.dumps(result, indent=1) + "\n")
     if not counts:
         return {}
     numbers = dict(
@@ -690,7 +690,8 @@ def _of_rows(converted: Converted) -> Iterator[Finding]:
     words = {edit.number: edit.words for edit in EDITS}
     for number, (rows, places) in converted.edits.items():
         named = ", ".join(map(str, places)) + (", ..." if rows > len(places) else "")
-        text = f"edit {number} fails in {rows:,} rows ({named}): {words[number]}"
+        row_words = "1 row" if rows == 1 else f"{rows:,} rows"
+        text = f"edit {number} fails in {row_words} ({named}): {words[number]}"
         yield Finding(kind="failed_edit", severity="warning", code=number, rows=rows, text=text)
     for rule, rows in converted.flags.items():
         if rows:
@@ -712,5 +713,7 @@ def _lacks(recognised: Recognised) -> Iterator[Finding]:
     first, last = recognised.layout.years
     years = f"{first} and later" if last > first + 100 else f"{first} to {last}"
     for name in lacking(recognised):
+        if name in SUBMITTED and not recognised.restricted:  # no published file has any of them
+            continue
         text = f"this file of layout {recognised.layout.name} ({years}) says nothing of {name}"
         yield Finding(kind="lacking_column", severity="note", column=name, text=text)

@@ -37,10 +37,10 @@ def judged(rows: str, fields: tuple[str, ...]) -> str:
     ready += [f"CASE WHEN isfinite({_cast(name)}) THEN {_cast(name)} END AS n_{name}" for name in NUMBERS]
     tests = [f"({edit.fails}) AS edit_{i}" for i, edit in enumerate(EDITS)]
     cases = ", ".join(f"CASE WHEN edit_{i} THEN '{edit.number}' END" for i, edit in enumerate(EDITS))
-    kept = ", ".join((*fields, "filing_year", "source_row"))
-    made_ready = f"SELECT {kept}, {', '.join(ready)} FROM ({rows})"
-    judgements = f"SELECT {kept}, {', '.join(tests)} FROM ({made_ready})"
-    return f"SELECT {kept}, nullif(concat_ws(',', {cases}), '') AS failed_edits FROM ({judgements})"
+    columns = ", ".join((*fields, "filing_year", "source_row"))
+    made_ready = f"SELECT {columns}, {', '.join(ready)} FROM ({rows})"
+    judgements = f"SELECT {columns}, {', '.join(tests)} FROM ({made_ready})"
+    return f"SELECT {columns}, nullif(concat_ws(',', {cases}), '') AS failed_edits FROM ({judgements})"
 
 
 def _cast(name: str) -> str:
@@ -56,15 +56,15 @@ NUMBERS: Final = (
 )
 """Fields that are read as numbers; what is none is null there."""
 REPEATED: Final = "repeated_rows"
-"""Table of ``source_row`` and ``number``: rows that others repeat."""
+"""Table of ``source_row`` and ``number``: rows that repeat each other."""
 
 
 def repeated_rows(rows: str, fields: tuple[str, ...]) -> str:
     """SQL of that table over all fields of the rows: equal rows, and originated loans with an identifier in common."""
-    whole = f"hash({', '.join(fields)})"
+    row_hash = f"hash({', '.join(fields)})"
     return (
         f"SELECT unnest(places) AS source_row, 'S305' AS number FROM (SELECT list(source_row) AS places FROM ({rows}) "
-        f"GROUP BY {whole} HAVING count(*) > 1) UNION ALL "
+        f"GROUP BY {row_hash} HAVING count(*) > 1) UNION ALL "
         f"SELECT unnest(places), 'S306' FROM (SELECT list(source_row) AS places FROM ({rows}) "
         "WHERE action_taken = '1' AND uli IS NOT NULL GROUP BY hash(uli) HAVING count(*) > 1)"
     )
@@ -105,9 +105,9 @@ def _digits(name: str, pattern: str) -> str:
     return f"regexp_full_match(b_{name}, '{pattern}')"
 
 
-def _one_alone(left: str, right: str) -> str:
+def _one_alone(first: str, second: str) -> str:
     """Whether one of two conditions holds, and the other does not."""
-    return f"({left}) <> ({right})"
+    return f"({first}) <> ({second})"
 
 
 def _none(name: str) -> str:
@@ -116,7 +116,7 @@ def _none(name: str) -> str:
 
 
 def _twice(names: tuple[str, ...]) -> str:
-    """Whether a code stands in two of the fields."""
+    """Whether two of the fields have the same code."""
     listed = f"[{', '.join(names)}]"
     return f"len(list_distinct({listed})) < list_aggregate({listed}, 'count')"
 
@@ -163,7 +163,8 @@ def _five(stem: str) -> tuple[str, ...]:
     return tuple(f"{stem}_{i}" for i in range(1, 6))
 
 
-def _application() -> Iterator[Edit]:
+def of_application() -> Iterator[Edit]:
+    """Edits of the application itself."""
     applied, acted, action = _date("application_date"), _date("action_taken_date"), "action_taken"
     for number in ("S305", "S306"):
         words = "no row stands twice" if number == "S305" else "no originated loan has the identifier of another"
@@ -246,7 +247,8 @@ def _application() -> Iterator[Edit]:
     )
 
 
-def _people() -> Iterator[Edit]:
+def of_people() -> Iterator[Edit]:
+    """Edits of the people."""
     numbers = {
         "applicant": ("V628", "V629", "V630", "V635", "V636", "V637", "V642", "V643", "V644", "V645", "V651"),
         "co_applicant": ("V631", "V632", "V633", "V638", "V639", "V640", "V646", "V647", "V648", "V649", "V652"),
@@ -254,15 +256,15 @@ def _people() -> Iterator[Edit]:
     for person, of in numbers.items():
         is_other, word = person == "co_applicant", person.replace("_", "-")
         ethnicities, races = _five(f"{person}_ethnicity"), _five(f"{person}_race")
-        seen = {what: f"{person}_{what}_observed" for what in ("ethnicity", "race", "sex")}
+        observed = {what: f"{person}_{what}_observed" for what in ("ethnicity", "race", "sex")}
         sexes = f"{person}_sex"
         texts = _filled(*(f"{person}_race_{kind}_text" for kind in ("native", "asian", "islander")))
         none = ("3", "4", "5") if is_other else ("3", "4")
-        told = f"{_is(ethnicities[0], '')} AND {_filled(f'{person}_ethnicity_text')}"
+        free_ethnicity = f"{_is(ethnicities[0], '')} AND {_filled(f'{person}_ethnicity_text')}"
         yield Edit(
             f"{of[0]}-1",
             f"{word}'s ethnicity 1 is a code, or free text tells it",
-            f"{_not(ethnicities[0], *_ETHNICITIES, *none)} AND NOT ({told})",
+            f"{_not(ethnicities[0], *_ETHNICITIES, *none)} AND NOT ({free_ethnicity})",
         )
         yield Edit(
             f"{of[0]}-2",
@@ -275,26 +277,27 @@ def _people() -> Iterator[Edit]:
             f"no ethnicity of the {word} beside one that is not given",
             f"{_is(ethnicities[0], *none)} AND {_filled(*ethnicities[1:])}",
         )
-        yield _one_of(f"{of[1]}-1", seen["ethnicity"], *"1234"[: 4 if is_other else 3])
+        yield _one_of(f"{of[1]}-1", observed["ethnicity"], *"1234"[: 4 if is_other else 3])
         yield Edit(
             f"{of[1]}-2",
             f"{word}'s ethnicity by sight is 1 or 2",
-            f"{_is(seen['ethnicity'], '1')} AND ({_not(ethnicities[0], '1', '2')} "
+            f"{_is(observed['ethnicity'], '1')} AND ({_not(ethnicities[0], '1', '2')} "
             f"OR {_not(ethnicities[1], '1', '2', '')} OR {_filled(*ethnicities[2:])})",
         )
         yield Edit(
             f"{of[1]}-3",
             f"{word}'s ethnicity that was told is a code, 3, or free text",
-            f"{_is(seen['ethnicity'], '2')} AND {_not(ethnicities[0], *_ETHNICITIES, '3')} AND NOT ({told})",
+            f"{_is(observed['ethnicity'], '2')} AND {_not(ethnicities[0], *_ETHNICITIES, '3')} "
+            f"AND NOT ({free_ethnicity})",
         )
         yield Edit(
             of[2],
             f"{word}'s ethnicity 4 was not noted by sight",
-            f"{_is(ethnicities[0], '4')} AND {_not(seen['ethnicity'], '3')}",
+            f"{_is(ethnicities[0], '4')} AND {_not(observed['ethnicity'], '3')}",
         )
         nobody = ("6", "7", "8") if is_other else ("6", "7")
         free = f"{_is(races[0], '')} AND {texts}"
-        others = " OR ".join(_not(name, *_RACES, "") for name in races[1:])
+        further = " OR ".join(_not(name, *_RACES, "") for name in races[1:])
         yield Edit(
             f"{of[3]}-1",
             f"{word}'s race 1 is a code, or free text tells it",
@@ -303,7 +306,7 @@ def _people() -> Iterator[Edit]:
         yield Edit(
             f"{of[3]}-2",
             f"{word}'s races 2 to 5 are codes of races, or blank",
-            others,
+            further,
         )
         yield Edit(f"{of[3]}-3", f"each of the {word}'s races stands once", _twice(races))
         yield Edit(
@@ -311,27 +314,31 @@ def _people() -> Iterator[Edit]:
             f"no race of the {word} beside one that is not given",
             f"{_is(races[0], *nobody)} AND {_filled(*races[1:])}",
         )
-        yield _one_of(f"{of[4]}-1", seen["race"], *"1234"[: 4 if is_other else 3])
+        yield _one_of(f"{of[4]}-1", observed["race"], *"1234"[: 4 if is_other else 3])
         by_sight = " OR ".join([_not(races[0], *"12345"), *(_not(name, *"12345", "") for name in races[1:])])
-        yield Edit(f"{of[4]}-2", f"{word}'s race by sight is 1 to 5", f"{_is(seen['race'], '1')} AND ({by_sight})")
+        yield Edit(f"{of[4]}-2", f"{word}'s race by sight is 1 to 5", f"{_is(observed['race'], '1')} AND ({by_sight})")
         yield Edit(
             f"{of[4]}-3",
             f"{word}'s races that were told are codes, 6, or free text",
-            f"{_is(seen['race'], '2')} AND ({_not(races[0], *_RACES, '6')} AND NOT ({free}) OR {others})",
+            f"{_is(observed['race'], '2')} AND ({_not(races[0], *_RACES, '6')} AND NOT ({free}) OR {further})",
         )
         yield Edit(
-            of[5], f"{word}'s race 7 was not noted by sight", f"{_is(races[0], '7')} AND {_not(seen['race'], '3')}"
+            of[5], f"{word}'s race 7 was not noted by sight", f"{_is(races[0], '7')} AND {_not(observed['race'], '3')}"
         )
         yield _one_of(f"{of[6]}-1", sexes, *(*"1234", *(("5",) if is_other else ()), "6"))
-        yield _one_of(f"{of[6]}-2", seen["sex"], *"1234"[: 4 if is_other else 3])
-        yield Edit(of[7], f"{word}'s sex by sight is 1 or 2", f"{_is(seen['sex'], '1')} AND {_not(sexes, '1', '2')}")
+        yield _one_of(f"{of[6]}-2", observed["sex"], *"1234"[: 4 if is_other else 3])
+        yield Edit(
+            of[7], f"{word}'s sex by sight is 1 or 2", f"{_is(observed['sex'], '1')} AND {_not(sexes, '1', '2')}"
+        )
         yield Edit(
             f"{of[8]}-1",
             f"{word}'s sex that was told is 1, 2, 3 or 6",
-            f"{_is(seen['sex'], '2')} AND {_not(sexes, '1', '2', '3', '6')}",
+            f"{_is(observed['sex'], '2')} AND {_not(sexes, '1', '2', '3', '6')}",
         )
-        yield Edit(f"{of[8]}-2", f"{word}'s sex 6 was told", f"{_is(sexes, '6')} AND {_not(seen['sex'], '2', '3')}")
-        yield Edit(of[9], f"{word}'s sex 4 was not noted by sight", f"{_is(sexes, '4')} AND {_not(seen['sex'], '3')}")
+        yield Edit(f"{of[8]}-2", f"{word}'s sex 6 was told", f"{_is(sexes, '6')} AND {_not(observed['sex'], '2', '3')}")
+        yield Edit(
+            of[9], f"{word}'s sex 4 was not noted by sight", f"{_is(sexes, '4')} AND {_not(observed['sex'], '3')}"
+        )
         age = f"{person}_age_filed"
         yield Edit(
             f"{of[10]}-1",
@@ -350,7 +357,8 @@ def _people() -> Iterator[Edit]:
         yield Edit(number, words, _one_alone(_is(column, code), _is(f"{co}_{what}_observed", "4")))
 
 
-def _money() -> Iterator[Edit]:
+def of_money() -> Iterator[Edit]:
+    """Edits of the money."""
     action, company = "action_taken", " OR ".join(f"NOT ({living})" for living in _LIVING.values())
     yield Edit(
         "V654-1",
@@ -486,7 +494,8 @@ def _money() -> Iterator[Edit]:
     )
 
 
-def _scores() -> Iterator[Edit]:
+def of_scores() -> Iterator[Edit]:
+    """Edits of the scores."""
     action = "action_taken"
     for person, of in {
         "applicant": ("V660", "V661", "V662", "V663", "V668-1"),
@@ -535,17 +544,18 @@ def _scores() -> Iterator[Edit]:
     )
 
 
-def _reasons() -> Iterator[Edit]:
+def of_reasons() -> Iterator[Edit]:
+    """Edits of the reasons."""
     action, first = "action_taken", "denial_reason_1"
-    others = ("denial_reason_2", "denial_reason_3", "denial_reason_4")
+    further = ("denial_reason_2", "denial_reason_3", "denial_reason_4")
     yield _one_of("V669-1", first, *_REASONS, "10", "1111")
     yield Edit(
         "V669-2",
         "denial reasons 2 to 4 are 1 to 9, or blank",
-        " OR ".join(_not(name, *_REASONS, "") for name in others),
+        " OR ".join(_not(name, *_REASONS, "") for name in further),
     )
-    yield Edit("V669-3", "each reason of a denial stands once", _twice((first, *others)))
-    yield Edit("V669-4", "no reason beside 10 or 1111", f"{_is(first, '10', '1111')} AND {_filled(*others)}")
+    yield Edit("V669-3", "each reason of a denial stands once", _twice((first, *further)))
+    yield Edit("V669-4", "no reason beside 10 or 1111", f"{_is(first, '10', '1111')} AND {_filled(*further)}")
     yield Edit("V670-1", "a denial has a reason", f"{_is(action, *_DENIED)} AND {_not(first, *_REASONS, '1111')}")
     yield Edit("V670-2", "a reason is of a denial", f"{_is(first, *_REASONS)} AND {_not(action, *_DENIED)}")
     yield Edit(
@@ -559,11 +569,14 @@ def _reasons() -> Iterator[Edit]:
         f"{_is(first, '10')} AND {_not(action, '1', '2', '4', '5', '6', '8')}",
     )
     yield Edit(
-        "V671", "reason 9 is told, and no other", _one_alone(_any((first, *others), "9"), _filled("denial_reason_text"))
+        "V671",
+        "reason 9 is told, and no other",
+        _one_alone(_any((first, *further), "9"), _filled("denial_reason_text")),
     )
 
 
-def _property() -> Iterator[Edit]:
+def of_property() -> Iterator[Edit]:
+    """Edits of the property."""
     action = "action_taken"
     for number, name in (
         ("V684", "balloon_payment"),
@@ -642,7 +655,8 @@ def _property() -> Iterator[Edit]:
         yield _one_of(number, name, *_YES_NO)
 
 
-def _systems() -> Iterator[Edit]:
+def of_systems() -> Iterator[Edit]:
+    """Edits of the systems."""
     action, systems, results = "action_taken", _five("aus"), _five("aus_result")
     rest = (*systems[1:], *results[1:])
     yield Edit(
@@ -657,11 +671,11 @@ def _systems() -> Iterator[Edit]:
     )
     counts = (" + ".join(f"CAST(b_{name} <> '' AS INTEGER)" for name in names) for names in (systems, results))
     yield Edit("V696-3", "as many results as underwriting systems", " <> ".join(f"({count})" for count in counts))
-    others = [
+    further = [
         f"{_is(system, '5')} AND {_not(result, *(code for code in _RESULTS if code != '17'))}"
         for system, result in zip(systems, results, strict=True)
     ]
-    yield Edit("V699", "another system has a result", " OR ".join(f"({other})" for other in others))
+    yield Edit("V699", "another system has a result", " OR ".join(f"({other})" for other in further))
     yield Edit(
         "V700-1",
         "without a system the result is 17, and nothing beside it",
@@ -693,5 +707,13 @@ def _systems() -> Iterator[Edit]:
     )
 
 
-EDITS: Final = (*_application(), *_people(), *_money(), *_scores(), *_reasons(), *_property(), *_systems())
+EDITS: Final = (
+    *of_application(),
+    *of_people(),
+    *of_money(),
+    *of_scores(),
+    *of_reasons(),
+    *of_property(),
+    *of_systems(),
+)
 """In the order of the fields."""

@@ -470,7 +470,7 @@ class Recognised:
 
     @property
     def restricted(self) -> bool:
-        """Whether it is a lender's own file, of which nothing is told but counts."""
+        """Whether it is a lender's own file: only its counts may be printed."""
         return self.layout is SUBMISSION
 
 
@@ -550,7 +550,8 @@ def outlined(path: Path, scratch: Path) -> tuple[Recognised, Outline]:
         years = submission.year_of(sheet, below)
     else:
         years = next((cells[name] for name in _YEARS if name in cells), set())
-    leis = {cell for cell in cells.get("lei", ()) if re.fullmatch(_SHAPES["lei"], cell)}
+    filed = {sheet.lei} if sheet else cells.get("lei", set())
+    leis = {cell for cell in filed if re.fullmatch(_SHAPES["lei"], cell)}
     states = {cell for cell in cells.get("state_code", ()) if re.fullmatch("[A-Z]{2}", cell) and cell != "NA"}
     return recognised, Outline(recognised.layout.name, rows, _years(years), frozenset(leis), frozenset(states))
 

@@ -3,8 +3,10 @@
 # ruff: noqa: S608 names are ours
 
 import hashlib
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from pydantic import ValidationError
@@ -12,7 +14,9 @@ from pydantic import ValidationError
 from schemas.audit.source import Source
 from schemas.vintages import Vintage
 from tasks.ingest.hmda.canonical import CANONICAL
+from tasks.ingest.hmda.layouts import recognise
 from tasks.ingest.hmda.rows import check_unknown_columns, columns_of, lay, located, placed
+from tasks.ingest.hmda.submission import begins_one
 from tasks.ingest.sources.raw import Raw
 from tasks.lake.local_directory import sha256_of
 from tasks.lake.storage import connected
@@ -25,6 +29,7 @@ from tasks.lake.storage import connected
 # What was delivered, and the code that converted it, do not. Where a vintage lies is not said here.
 
 
+_LONGEST_LINE: Final = 1_000_000
 RECORD: Final = "vintage.json"
 """Lies beside the rows of a vintage, and says what they were made of."""
 
@@ -129,6 +134,28 @@ def read(source: Source, columns: Sequence[str]) -> Raw:
     table = rows.select([f"c{i}" for i in range(len(columns))]).rename_columns(list(columns))
     flags = {key: rows[f"q{i}"].to_numpy() for i, key in enumerate(source_view.quarantined)}
     return Raw(table, rows["place"].to_pylist(), source_view.unread, flags)
+
+
+def restricted(source: Source) -> bool:
+    """Whether a file of the source is a lender's own submission, or a vintage of one.
+
+    Raises:
+        DataQualityError, InfrastructureError: a file cannot be read.
+    """
+    return any(_is_submission(path) for path in located(placed(source)))
+
+
+def _is_submission(path: Path) -> bool:
+    if (vintage := _vintage_of(path)) is not None:
+        return vintage.restricted
+    if path.is_dir():
+        return False
+    with path.open("rb") as file:
+        if file.read(2) not in (b"PK", b"\x1f\x8b"):
+            file.seek(0)
+            return begins_one(file.readline(_LONGEST_LINE).removeprefix(BOM_UTF8))
+    with TemporaryDirectory(prefix="evenhand-hmda-") as scratch:
+        return recognise(path, Path(scratch)).restricted
 
 
 def lacking(name: str) -> str | None:

@@ -147,7 +147,7 @@ GIVEN: Final = (
 
 @dataclass(frozen=True)
 class Sheet:
-    """What is kept of a transmittal sheet."""
+    """What is open_fields of a transmittal sheet."""
 
     lender: str
     """Its name."""
@@ -228,9 +228,11 @@ def view(rows: str, sheet: Sheet | None) -> str:
         f"CASE WHEN record IS DISTINCT FROM '2' THEN 'S300' WHEN NOT coalesce({is_own}, false) "
         f"THEN '{'S301' if sheet else 'V600'}' END"
     )
-    kept = [name for name in FIELDS if name not in WITHHELD and not name.endswith("_filed")]
-    made = {"activity_year": f"coalesce(filing_year, {dated})", FAULT: fault, **_MADE}
-    columns = ", ".join([*kept, *(f"{sql} AS {name}" for name, sql in made.items()), "failed_edits", "source_row"])
+    open_fields = [name for name in FIELDS if name not in WITHHELD and not name.endswith("_filed")]
+    expressions = {"activity_year": f"coalesce(filing_year, {dated})", FAULT: fault, **_MADE}
+    columns = ", ".join(
+        [*open_fields, *(f"{sql} AS {name}" for name, sql in expressions.items()), "failed_edits", "source_row"]
+    )
     return f"SELECT {columns} FROM ({rows})"
 
 

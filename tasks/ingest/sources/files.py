@@ -105,7 +105,8 @@ def _called(piece: Source, path: Path) -> str:
 
 
 def _names(source: Source, path: Path) -> list[str]:
-    names: list[str] = _format(source).names(source, path)
+    file_names: list[str] = _format(source).names(source, path)
+    names = [source.rename.get(name, name) for name in file_names]
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise DataQualityError(f"{path.name}: the header names {twice} more than once; every column needs its own name")
@@ -129,6 +130,15 @@ def facts(source: Source, path: Path) -> Facts:
     return file_facts
 
 
+def _own_names(source: Source, path: Path, columns: Sequence[str]) -> list[str]:
+    """The columns as the file names them."""
+    if not source.rename:
+        return list(columns)
+    file_names: list[str] = _format(source).names(source, path)
+    own_name = {source.rename.get(name, name): name for name in file_names}
+    return [own_name.get(name, name) for name in columns]
+
+
 def read(source: Source, columns: Sequence[str]) -> Raw:
     """The named columns as text.
 
@@ -137,7 +147,8 @@ def read(source: Source, columns: Sequence[str]) -> Raw:
     """
     tables, numbers, unread, before = [], list[int](), list[Unread](), 0
     for piece, path in pieces(source):
-        table, broken = _format(source).table(piece, path, columns)
+        table, broken = _format(source).table(piece, path, _own_names(piece, path, columns))
+        table = table.rename_columns(list(columns))
         gone, rows = set(broken), table.num_rows + len(broken)
         last = max(rows - source.foot, 0)
         start = len(numbers)

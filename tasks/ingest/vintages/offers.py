@@ -182,12 +182,12 @@ def incomplete(vintage: Vintage) -> str | None:
 
 
 def dataset_by_layout(layout: str) -> str:
-    """The data set of a file that nobody named: of a lender's own files its own, of others the snapshot."""
+    """The default data set of a file: of a lender's own files its own, of others the snapshot."""
     return {submission.NAME: SUBMISSION, "modified_lar": "modified-lar"}.get(layout, "snapshot")
 
 
 def geography_by_rows(name: str, dataset: str, year: int, of: Outline) -> str:
-    """The place of a file that nobody named: a lender's own file is of its LEI, a whole year of the country.
+    """The default place of a file: a lender's own file is of its LEI, a whole year of the country.
 
     Raises:
         SpecError: its rows are too few for the country; what it may be of is named.
@@ -201,7 +201,7 @@ def geography_by_rows(name: str, dataset: str, year: int, of: Outline) -> str:
     guess = f" by its first rows {' or '.join(guesses)};" if guesses else ""
     country = f", and about {published:,} are published of {year} for the country" if published else ""
     raise SpecError(
-        f"{name} has {of.rows:,} rows{country}: say of which place they are with --geo;{guess} a state such as TX, "
+        f"{name} has {of.rows:,} rows{country}: give their place with --geo;{guess} a state such as TX, "
         "county-48453, msa-12420, a lender's LEI, or nationwide"
     )
 

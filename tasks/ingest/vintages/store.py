@@ -468,6 +468,18 @@ def add(
     return vintage
 
 
+def delivered(lake: Lake, file: Path) -> Vintage | None:
+    """The vintage that was made of the same bytes; None where the lake holds none.
+
+    Raises:
+        SpecError: it is a directory, a FIFO or a device.
+        InfrastructureError: it cannot be read.
+    """
+    check_regular(file)
+    digest = _digest(file)
+    return next((vintage for vintage in vintages(lake) if vintage.sha256 == digest), None)
+
+
 def report_of(lake: Lake, vintage: Vintage) -> SchemaReport | None:
     """The schema report of a vintage; None where the lake does not hold it as it was written."""
     content = lake.storage.read(f"{vintage.folder}/{REPORT_FILE}")

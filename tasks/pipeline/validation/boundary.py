@@ -103,7 +103,7 @@ def judged(tables: Sequence[tuple[Content, Table]], rows: tuple[int, int, int] |
 def terms_listed(
     name: str, content: Content, column: str, terms: Mapping[str, str]
 ) -> tuple[dict[str, int], dict[str, Any]]:
-    """Rows whose column lists a term, by each term that some row lists; and what Great Expectations gave for it.
+    """Rows by the terms that a column lists, and what Great Expectations gave for it.
 
     Args:
         name: of the table.
@@ -117,10 +117,10 @@ def terms_listed(
     from tasks.pipeline.validation import expectations  # loads Great Expectations
 
     suite = [expectations.ExpectColumnToListNoTerms(column=column, terms=dict(terms), severity="warning")]
-    kept, results = _results(name, content, suite)
+    outcome, results = _results(name, content, suite)
     (result,) = results.values()
     counts = {term: of["unexpected_count"] for term, of in result.result["details"]["columns"].items()}
-    return {term: rows for term, rows in counts.items() if rows}, kept
+    return {term: rows for term, rows in counts.items() if rows}, outcome
 
 
 def as_table(stage: str, results: Sequence[tuple[str, Outcome, bool]]) -> pa.Table:

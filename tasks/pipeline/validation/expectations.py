@@ -78,7 +78,7 @@ class ValuesNotInSets(TableMetricProvider):  # type: ignore[misc]  # the library
 
 
 class RowsWithTerms(TableMetricProvider):  # type: ignore[misc]  # the library has no types
-    """Rows of the table, then those whose column lists each of the terms, between commas."""
+    """Rows of the table, then those that list each of the terms in a column, between commas."""
 
     metric_name = TERMS
     value_keys = ("column", "terms")

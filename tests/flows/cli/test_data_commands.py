@@ -323,7 +323,7 @@ def test_several_files_are_added_at_once_each_of_the_year_that_it_says(lake: Pat
 
 
 def test_the_freeze_date_is_the_published_one_where_there_is_one(rows: Path, lake: Path) -> None:
-    added = said("add", rows, "--lake", lake)
+    added = said("add", rows, "--geo", "TX", "--lake", lake)
     assert isinstance(added, dict)
     assert (added["year"], added["frozen"]) == (2022, "2023-05-01")
 
@@ -357,7 +357,7 @@ def test_every_command_has_an_example(command: str) -> None:
 
 
 def test_a_year_in_one_file_is_sorted_and_then_nothing_is_left_to_do(rows: Path, lake: Path) -> None:
-    (before,) = [said("add", rows, "--frozen", "2023-05-01", "--lake", lake)]
+    (before,) = [said("add", rows, "--frozen", "2023-05-01", "--geo", "nationwide", "--lake", lake)]
     assert before["version"] == 2
     as_first_version(Lake(lake), *vintages(Lake(lake)))
     assert [line["version"] for line in said("list", "--lake", lake, "--year", 2022)["held"]] == [1]
