@@ -203,7 +203,7 @@ def test_proof_in_another_column_decides_where_the_column_has_none() -> None:
 
 
 def test_without_proof_amounts_have_thousands_and_rates_have_decimals() -> None:
-    read = guess({"income": _column("231.125"), "interest rate": _column("5.125"), "€": _column("€5.125")})
+    read = guess({"income": _column("231.125"), "interest rate": _column("5.125"), "tasa": _column("€5.125")})
     assert [next(iter(column.numbers)) for column in read.values()] == ["231125", "5.125", "5125"]
     assert not any(column.certain for column in read.values())
 
@@ -299,7 +299,7 @@ def test_shares_among_percents_are_a_question() -> None:
         ("country", "1 2 3", None),
         ("x", "1 2 3 4 5 6 7", True),
         ("x", "1 2 3 4 5 6", None),
-        ("flag_payment", "0 1", False),
+        ("late payment", "0 1", False),
         ("Anzahl Kinder", "1 2 3", True),
         ("Kreditsumme", "1 2 3", True),
         ("年収", "1 2 3", True),
