@@ -321,6 +321,8 @@ def test_codes_are_apart_from_other_numbers_or_of_another_sign() -> None:
     assert sentinels({**percents, "99": 5, "-1": 3}) == {"-1": 3}
     employed = {str(-step): 1 for step in range(20, 400)}
     assert sentinels({**employed, "365243": 50}) == {"365243": 50}
+    assert sentinels({**employed, "99": 3}) == {"99": 3}
+    assert sentinels({**{str(step): 1 for step in range(5, 100)}, "0": 9}) == {}
     assert sentinels({"1": 3, "2": 3, "9": 3}) == {}
 
 
@@ -329,6 +331,7 @@ def test_codes_among_words_and_bands() -> None:
     assert codes_among_words({"<25": 50, "25-34": 20, "8888": 2}) == {"8888": 2}
     assert codes_among_words({"1": 50, "2": 20, "9": 2}) == {}
     assert codes_among_words({"1,234": 50, "99": 2}) == {}
+    assert codes_among_words({"other": 10, "5": 90, "99": 2}) == {}
 
 
 def test_codes_among_dates() -> None:
