@@ -92,6 +92,12 @@ _SETS: Final = {
     "opening": _phrases(_OPENING) | {""},
     "closing": _phrases(_CLOSING) | {""},
 }
+_INTERVALS: Final = (
+    (re.compile(r"^[(\[]-inf(?:inity)?\s?,\s?(.*)[)\]]$"), r"<= \1"),
+    (re.compile(r"^[(\[](.*\d)\s?,\s?\+?inf(?:inity)?[)\]]$"), r">= \1"),
+    (re.compile(r"^([(\[][^,]+),([^,]+[)\]])$"), r"\1 , \2"),
+)
+"""Intervals as programs print them, and a form with words."""
 
 
 class Band(NamedTuple):
@@ -141,6 +147,8 @@ def read_band(text: str) -> Band | None:
     """The ends of a band, or of a number alone; None where a text is neither."""
     plain = unicodedata.normalize("NFKC", text).replace("\u0130", "i").replace("\u0131", "i").casefold()
     plain = " ".join(plain.translate(_ALIKE).split()).strip("'\"")
+    for pattern, plainer in _INTERVALS:
+        plain = pattern.sub(plainer, plain)
     numbers = list(MEASURED.finditer(plain[:_LONGEST]))
     if len(plain) > _LONGEST or not 1 <= len(numbers) <= 2:
         return None

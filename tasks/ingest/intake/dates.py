@@ -84,6 +84,7 @@ _ERAS: Final = {"令和": 2018, "平成": 1988, "昭和": 1925, "民國": 1911, 
 _TIME: Final = re.compile(
     r"(?:t|\s+)\s*\d{1,2}(?::\d{2}){1,2}(?:[.,]\d+)?\s*(?:[ap]\.?m\.?)?\s*(?:z|utc|gmt|[+-]\d{2}:?\d{2})?$"
 )
+_WEEKDAY: Final = re.compile(r"\s*\([^\d()]{1,10}\)$")
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _NUMERIC: Final = re.compile(r"(\d{1,4})([-/.])(\d{1,2})\2(\d{1,4})", re.ASCII)
 _DIGITS_AND_SIGNS: Final = re.compile(r"\d+(?:[-/.]\d+)*", re.ASCII)
@@ -329,7 +330,7 @@ def _plain(text: str) -> str:
     plain = text.strip()
     if not _DIGITS_AND_SIGNS.fullmatch(plain):
         plain = plain_digits(text).replace("\u0130", "i").replace("\u0131", "i").casefold()
-        plain = _TIME.sub("", " ".join(plain.split()))
+        plain = _WEEKDAY.sub("", _TIME.sub("", " ".join(plain.split())))
         if era := _ERA.fullmatch(plain):
             named, year, rest, letter, number, further = era.groups()
             count = 1 if year == "元" else int(year or number)
@@ -357,6 +358,9 @@ def _fitting(plain: str, layout: str) -> date | None:
 
 def _of_words(plain: str, layout: str) -> date | None:
     """The date of a text that names its month; signs, ordinal endings and small words between parts do not count."""
+    first = re.match(r"([^\W\d_]+)\.?,\s*", plain)
+    if first and first[1] not in _MONTH_OF:  # the day of the week
+        plain = plain[first.end() :]
     tokens = [token for token in re.findall(r"\d+|[^\W\d_]+", plain) if token not in _FILLERS]
     directives = [match[0] for match in _DIRECTIVE.finditer(layout.replace("%B", "%b").replace("%e", "%d"))]
     if len(tokens) != len(directives):

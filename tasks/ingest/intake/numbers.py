@@ -40,7 +40,7 @@ _INVISIBLE: Final = dict.fromkeys((0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF, 0x00A
 _SIMPLE: Final = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 _CELL: Final = re.compile(
     r"(?P<minus>[-+])?\s*(?P<before>[^\d\s.,'+-](?:[^\d'+-]*[^\d\s'+-])?)?\s*(?P<inner>[-+])?\s*"
-    r"(?P<core>\d[\d.,' ]*\d|\d|[.,]\d+)(?:[eE](?P<power>[+-]?\d{1,3})(?!\d))?(?P<dash>[.,/]-+)?(?P<after_minus>-)?"
+    r"(?P<core>\d[\d.,' ]*\d|\d|[.,]\d+)(?:[eE](?P<power>[+-]?\d{1,3})(?!\d))?(?P<dash>[.,/:]-+)?(?P<after_minus>-)?"
     r"\s*(?P<after>[^\d\s.,'-][^\d']*)?",
     re.ASCII,
 )
@@ -343,15 +343,15 @@ def _parts(text: str, months: bool = False) -> _Parts | None:
     meaning = affix(f"{before} {after}".strip(), months) if before or after else None
     if (before or after) and meaning is None:
         return None
-    if before:  # a currency or the sign of percent, and no letter that begins a code
+    if before:  # a currency or the sign of percent, and no other word that begins a code
         units = (affix(before) or _NO_WORD).units
-        if not units or (units[0] != "%" and units[0] not in CURRENCIES) or re.fullmatch("[a-zA-Z]", before):
+        if not units or (units[0] != "%" and units[0] not in CURRENCIES):
             return None
     minus = [part for part in ("minus", "inner", "after_minus") if match[part] == "-"]
     if len(minus) + negative > 1 or (match["minus"] and match["inner"]):
         return None
     decimal, thousands = _proof(match["core"])
-    if match["dash"] and match["dash"][0] != "/":
+    if match["dash"] and match["dash"][0] in ".,":
         parting = {mark for mark in match["core"] if mark in ".,"}
         decimal, thousands = (None if match["dash"][0] in parting else match["dash"][0]), thousands | parting
     power = 0

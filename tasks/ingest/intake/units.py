@@ -67,7 +67,7 @@ hours: hours hour hrs hr h std stunden horas heures ore uur godz saat timmar 時
 _SCALES: Final = """
 3: k tsd tys tis bin 千 천 тыс mila
 4: 万 萬 만
-5: lakh lakhs lac lacs 十万 십만
+5: lakh lakhs lac lacs l lpa 十万 십만
 6: m mn mln mio mm mill million millions millionen millones milhões milhoes milioni milion
 6: milyon
 6: miljoen miljoner milj 百万 百萬 백만 млн
