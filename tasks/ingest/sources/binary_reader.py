@@ -8,8 +8,8 @@ import json
 import os
 import resource
 import sys
-from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,10 +53,10 @@ def main() -> None:
     path = Path(order["path"])
     table = pa.table({})
     try:
-        read = {"excel": _workbook, "feather": _feather}.get(order["kind"], _statistics)
+        reader = {"excel": _workbook, "feather": _feather}.get(order["kind"], _statistics)
         loaded = libraries(order["kind"])
         _confine(path.stat().st_size)
-        facts, table = read(loaded, order, path)
+        facts, table = reader(loaded, order, path)
     except LibraryError as error:
         facts = {"error": "library", "message": str(error)}
     except _RefusedError as error:
@@ -118,14 +118,16 @@ def _workbook(calamine: Any, order: dict[str, Any], path: Path) -> Answer:
     except calamine.PasswordError as error:
         raise _RefusedError("is locked with a password; save it without one") from error
     plain, visible = calamine.SheetTypeEnum.WorkSheet, calamine.SheetVisibleEnum.Visible
-    shown = [s.name for s in book.sheets_metadata if s.typ == plain and s.visible == visible]
-    if order["sheet"] is None and len(shown) > 1:
-        shown = [name for name in shown if _extent(book.get_sheet_by_name(name))]
-    name = order["sheet"] if order["sheet"] is not None else next(iter(shown), None)
+    visible_sheets = [s.name for s in book.sheets_metadata if s.typ == plain and s.visible == visible]
+    if order["sheet"] is None and len(visible_sheets) > 1:
+        visible_sheets = [name for name in visible_sheets if _extent(book.get_sheet_by_name(name))]
+    name = order["sheet"] if order["sheet"] is not None else next(iter(visible_sheets), None)
     if name is None:
         raise _RefusedError("has no sheet with cells that is not hidden; show it in Excel, and save it")
     if name not in book.sheet_names:
-        raise _RefusedError(f"has no sheet {name!r}; it has {', '.join(map(repr, shown[:10])) or 'none to read'}")
+        raise _RefusedError(
+            f"has no sheet {name!r}; it has {', '.join(map(repr, visible_sheets[:10])) or 'none to read'}"
+        )
     sheet = book.get_sheet_by_name(name)
     extent = _extent(sheet)
     if extent is None:
@@ -136,11 +138,10 @@ def _workbook(calamine: Any, order: dict[str, Any], path: Path) -> Answer:
             f"spreads the sheet {name!r} over {height:,} rows and {width:,} columns, and at most {_MOST_CELLS:,} cells "
             "are read; save the table as CSV"
         )
-    parts = [
-        pa.table({str(i): text_array(column) for i, column in enumerate(zip(*rows, strict=True))})
-        for rows in _parts(sheet)
-    ]
-    return {"rows": height, "sheets": shown}, pa.concat_tables(parts)
+    names, rows, parts = [str(i) for i in range(width)], sheet.iter_rows(), list[pa.Table]()
+    while part := list(islice(rows, _ROWS)):
+        parts.append(pa.table([text_array(column) for column in zip(*part, strict=True)], names))
+    return {"rows": height, "sheets": visible_sheets}, pa.concat_tables(parts)
 
 
 def _extent(sheet: Any) -> tuple[int, int] | None:
@@ -148,18 +149,6 @@ def _extent(sheet: Any) -> tuple[int, int] | None:
     if sheet.start is None or sheet.end is None:
         return None
     return sheet.end[0] + 1, sheet.end[1] - sheet.start[1] + 1
-
-
-def _parts(sheet: Any) -> Iterator[list[list[Any]]]:
-    """The rows of a sheet, some at a time."""
-    rows: list[list[Any]] = []
-    for row in sheet.iter_rows():
-        rows.append(row)
-        if len(rows) == _ROWS:
-            yield rows
-            rows = []
-    if rows:
-        yield rows
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -177,12 +166,8 @@ def _feather(feather: Any, order: dict[str, Any], path: Path) -> Answer:
     names = [name for name in content.column_names if name not in nested]
     columns = names if order["columns"] is None else order["columns"]
     facts = {"names": names, "rows": content.num_rows, "nested": nested}
-    return facts, _as_texts(content, columns)
-
-
-def _as_texts(content: pa.Table, columns: Sequence[str]) -> pa.Table:
     texts = [pa.chunked_array([as_text(chunk) for chunk in content[name].chunks], pa.string()) for name in columns]
-    return pa.table(texts, names=list(columns))
+    return facts, pa.table(texts, names=list(columns))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -194,23 +179,23 @@ def _statistics(pyreadstat: Any, order: dict[str, Any], path: Path) -> Answer:
     with path.open("rb") as file:
         head = file.read(8)
     if order["kind"] == "stata":
-        read = pyreadstat.read_dta
+        reader = pyreadstat.read_dta
     elif order["kind"] == "sas":
-        read = pyreadstat.read_xport if head.startswith(b"HEADER") else pyreadstat.read_sas7bdat
+        reader = pyreadstat.read_xport if head.startswith(b"HEADER") else pyreadstat.read_sas7bdat
     else:
-        read = pyreadstat.read_sav
-    if read is pyreadstat.read_xport and path.stat().st_size % _CARD:
+        reader = pyreadstat.read_sav
+    if reader is pyreadstat.read_xport and path.stat().st_size % _CARD:
         raise _RefusedError("was cut short: a transport file has whole records of 80 bytes; fetch it again")
     columns = order["columns"]
     options = {"usecols": columns} if columns else {"metadataonly": True} if columns is not None else {}
-    content, meta = read(str(path), output_format="dict", **options)
-    found = list(meta.column_names)
-    if not all(isinstance(name, str) and name for name in found) or len(set(found)) < len(found):
+    content, meta = reader(str(path), output_format="dict", **options)
+    all_names = list(meta.column_names)
+    if not all(isinstance(name, str) and name for name in all_names) or len(set(all_names)) < len(all_names):
         raise _RefusedError("names a column twice or not at all; it is damaged: save the table again, or as CSV")
     if meta.number_rows is None and not columns:  # a transport file of SAS does not say it
-        content, _ = read(str(path), output_format="dict", usecols=found[:1])
-    rows = len(content[found[0]]) if meta.number_rows is None and found else int(meta.number_rows or 0)
-    names = columns or found
+        content, _ = reader(str(path), output_format="dict", usecols=all_names[:1])
+    rows = len(content[all_names[0]]) if meta.number_rows is None and all_names else int(meta.number_rows or 0)
+    names = columns or all_names
     labels = {name: text for name, text in meta.column_names_to_labels.items() if text}
     facts = {"names": names, "rows": rows, "labels": labels}
     if columns is not None and not columns:

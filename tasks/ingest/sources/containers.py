@@ -1,9 +1,10 @@
-"""The bytes of a table in whatever it is packed: plain, gz, zst, bz2, lz4 or zip, or a zip within a zip, within limits.
+"""The bytes of a table, plain or packed as gz, zst, bz2, lz4, zip or a zip within a zip, within limits; and its kind.
 
 What a file is packed as is known by its first bytes, and not by its name. No path of a member is ever written to: what
 a reader needs as a file is unpacked under the name that the user gave, in a folder of its own.
 """
 
+import re
 import tempfile
 import zipfile
 import zlib
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, Literal, cast
 
 import pyarrow as pa
 
@@ -55,7 +56,11 @@ def packing(path: Path) -> str:
     with path.open("rb") as file:
         head = file.read(4)
     if head in _ZIP:
-        return "" if _is_office(path) else "zip"
+        try:
+            with zipfile.ZipFile(path) as archive:  # an office's document is unpacked by its own reader
+                return "" if set(archive.namelist()) & set(_OFFICE) else "zip"
+        except (*_BROKEN, OSError):
+            return "zip"
     return next((name for magic, name in _PACKED.items() if head.startswith(magic)), "")
 
 
@@ -167,7 +172,7 @@ def local(path: Path, member: str | None, most: int) -> Iterator[Path]:
 
 
 def check_archive(path: Path) -> None:
-    """Hold what a workbook says of its parts against the limits, before anything is unpacked.
+    """Hold the sizes of a workbook's parts against the limits, before anything is unpacked.
 
     Raises:
         DataQualityError: it would be larger than the limits allow.
@@ -200,8 +205,11 @@ def _members(path: Path, changed: int) -> tuple[Member, ...]:  # noqa: ARG001 an
             if PurePosixPath(name).suffix.lower() != ".zip":
                 continue
             with archive.open(info) as stream, _copied(path, cast(BinaryIO, stream)) as content:
-                inner = _archive_in(path, content)
-                if inner is not None and not set(inner.namelist()) & set(_OFFICE):
+                if not zipfile.is_zipfile(content):
+                    continue
+                inner = zipfile.ZipFile(cast(Any, content))
+                check_size(path.name, sum(part.file_size for part in inner.infolist()), info.file_size, 10**12, "")
+                if not set(inner.namelist()) & set(_OFFICE):
                     tables.remove(Member(name, info.file_size))
                     tables += [Member(f"{name}/{at}", part.file_size) for at, part in _listed(path.name, inner)]
         deep = [entry.name for entry in tables if entry.name.lower().count(".zip") > 1 and entry.name.endswith(".zip")]
@@ -241,16 +249,6 @@ def _archive_of(path: Path, name: str, stack: ExitStack) -> tuple[zipfile.ZipFil
     return stack.enter_context(zipfile.ZipFile(cast(Any, content))), name[len(outer) + 1 :]
 
 
-def _archive_in(path: Path, content: BinaryIO) -> zipfile.ZipFile | None:
-    """An inner zip, or None where it is something else under that name."""
-    try:
-        archive = zipfile.ZipFile(content)
-        check_size(path.name, sum(info.file_size for info in archive.infolist()), path.stat().st_size, 10**12, "")
-    except _BROKEN:
-        return None
-    return archive
-
-
 @contextmanager
 def _copied(path: Path, stream: BinaryIO) -> Iterator[BinaryIO]:
     """A stream of a zip as a file without a name, in which one can go back."""
@@ -262,15 +260,6 @@ def _copied(path: Path, stream: BinaryIO) -> Iterator[BinaryIO]:
             file.write(block)
         file.seek(0)
         yield cast(BinaryIO, file)
-
-
-def _is_office(path: Path) -> bool:
-    """Whether a zip is a document of an office, which its own reader unpacks."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return bool(set(archive.namelist()) & set(_OFFICE))
-    except (*_BROKEN, OSError):
-        return False
 
 
 @contextmanager
@@ -287,3 +276,70 @@ def _refused(path: Path) -> Iterator[None]:
         raise DataQualityError(
             f"{path.name} could not be unpacked: {reason}; fetch it again, or unpack it and give the file"
         ) from error
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The kind of a file by its content, and never by its name.
+
+
+Kind = Literal["csv", "parquet", "excel", "stata", "sas", "spss", "jsonl", "feather"]
+
+_START: Final = 2**16
+_SAS: Final = bytes(12) + bytes.fromhex("c2ea8160b31411cfbd92080009c7318c181f1011")
+_BY_MAGIC: Final[tuple[tuple[bytes, Kind], ...]] = (
+    (b"PAR1", "parquet"),
+    (b"ARROW1", "feather"),
+    (b"FEA1", "feather"),
+    (b"<stata_dta>", "stata"),
+    (_SAS, "sas"),
+    (b"HEADER RECORD*******LIB", "sas"),
+    (b"$FL2", "spss"),
+    (b"$FL3", "spss"),
+    (bytes.fromhex("d0cf11e0a1b11ae1"), "excel"),
+)
+_OTHERS: Final = (
+    (b"%PDF", "a PDF", "ask for the table it was printed from"),
+    (b"Rar!", "a RAR archive", "unpack it, and give the table"),
+    (b"7z\xbc\xaf'\x1c", "a 7z archive", "unpack it, and give the table"),
+    (b"SQLite format 3", "an SQLite database", "save the table as CSV or Parquet"),
+    (b"\x89HDF", "an HDF5 file", "save the table as CSV or Parquet"),
+    (b"RDX", "a file of R", "save the table as CSV or Parquet"),
+    (b"\x80\x04\x95", "a pickle, which is never opened", "save the table as CSV or Parquet"),
+    (b"Obj\x01", "an Avro file", "save the table as CSV or Parquet"),
+    (b"ORC", "an ORC file", "save the table as CSV or Parquet"),
+)
+_PAGE: Final = re.compile(rb"^\s*(?:<!doctype html|<html|<table|<\?xml)", re.IGNORECASE)
+_LINES: Final = 10
+_OBJECTS: Final = 9
+"""So many of the first lines are an object each, in JSON lines."""
+
+
+def kind_of(path: Path, member: str | None) -> Kind:
+    """The kind of a file, or of a member of a zip, by its content.
+
+    Raises:
+        DataQualityError: it is something that holds no table, or that is not read.
+    """
+    with unpacked(path, member) as stream:
+        head = stream.read(_START)
+    if head.startswith(b"PK\x03\x04"):
+        with local(path, member, 10**12) as file:
+            if is_workbook(file):
+                return "excel"
+        raise DataQualityError(f"{path.name} is a document of an office or an archive, and no table; give the table")
+    kind = next((kind for magic, kind in _BY_MAGIC if head.startswith(magic)), None)
+    if kind is not None:
+        return kind
+    if len(head) > 4 and 0x66 <= head[0] <= 0x73 and head[1] in (1, 2) and head[2] == 1 and head[3] == 0:
+        return "stata"  # before version 117
+    for magic, words, step in _OTHERS:
+        if head.startswith(magic):
+            raise DataQualityError(f"{path.name} is {words}, and no table that is read here; {step}")
+    if _PAGE.match(head):
+        raise DataQualityError(f"{path.name} is a page (HTML or XML), and no table; open it, and save it as CSV")
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    lines = [line for line in text.split(b"\n")[: _LINES + 1] if line.strip()]
+    complete = lines[:_LINES] if len(lines) > _LINES else lines
+    least = _OBJECTS if len(complete) == _LINES else max(len(complete), 1)
+    objects = sum(line.lstrip().startswith(b"{") for line in complete)
+    return "jsonl" if objects >= least or re.match(rb"\[\s*\{", text) else "csv"

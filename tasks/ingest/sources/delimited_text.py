@@ -244,7 +244,7 @@ def _odd_runs(quotes: _Positions) -> _Positions:
 
 
 class KeptLines:
-    """Chunks of whole lines in UTF-8, without a mark at the start, and without what ``skip`` and ``comment`` tell."""
+    """Chunks of whole lines in UTF-8, without a byte order mark, ``skip`` lines at the start, and comments."""
 
     def __init__(self, source: Source, path: Path) -> None:
         """Nothing is opened before the first chunk is read."""
@@ -295,27 +295,24 @@ class KeptLines:
         limit_words = "which is where source.maximum_bytes stops; raise it if the file is meant to be that large"
         for block in blocks(self._path, source.member, source.maximum_bytes, limit_words):
             if source.encoding not in ("utf-16", "utf-32"):
-                self._check_text(block, start)
+                if start and block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                    raise DataQualityError(
+                        f"{self._path.name} is UTF-16 text, as spreadsheets export it: set source.encoding: utf-16"
+                    )
+                if b"\0" in block:
+                    raise DataQualityError(
+                        f"{self._path.name} holds NUL bytes, and text has none: is it another kind of file, or UTF-16? "
+                        "Set source.encoding: utf-16, or save it as UTF-8"
+                    )
             start = False
             yield block
-
-    def _check_text(self, block: bytes, start: bool) -> None:
-        if start and block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise DataQualityError(
-                f"{self._path.name} is UTF-16 text, as spreadsheets export it: set source.encoding: utf-16"
-            )
-        if b"\0" in block:
-            raise DataQualityError(
-                f"{self._path.name} holds NUL bytes, and text has none: is it another kind of file, or UTF-16? "
-                "Set source.encoding: utf-16, or save it as UTF-8"
-            )
 
 
 class _Content(io.RawIOBase):
     """Chunks as a file, for a parser that reads it from its start to its end."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
-        """Nothing is read before the parser asks."""
+        """Nothing is read before the first call of ``read``."""
         self._chunks, self._rest = iter(chunks), b""
 
     def readable(self) -> bool:
@@ -418,16 +415,13 @@ def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table,
             text_table = pacsv.read_csv(content, read_options=options, parse_options=parse, convert_options=convert)
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise _unreadable(source, path, error) from error
-    _check_balance(path, records.count - (0 if source.header else 1), text_table.num_rows + len(malformed))
-    return text_table, malformed
-
-
-def _check_balance(path: Path, records: int, rows: int) -> None:
-    if rows != records:
+    expected, rows = records.count - (0 if source.header else 1), text_table.num_rows + len(malformed)
+    if rows != expected:
         raise DataQualityError(
-            f"{path.name} has {records:,} records below its header, and {rows:,} could be separated: "
+            f"{path.name} has {expected:,} records below its header, and {rows:,} could be separated: "
             "look for stray quotes and line ends inside of cells"
         )
+    return text_table, malformed
 
 
 def _blank_lines(source: Source, path: Path) -> int:

@@ -1,41 +1,31 @@
-"""What a file is and how its table is read, told by its content: the source of a spec, and what was decided by a guess.
+"""What a file is and how its table is read, by its content: the source of a spec, and what was decided by a guess.
 
 ``describe`` gives a source, and ingest reads what that source says: the same rows under the same names. Scope: the form
 of files. What the cells mean is the intake's, and which questions are asked of a user is the drafting's.
 """
 
 import csv
-import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from os.path import commonprefix
 from pathlib import Path
 from typing import Final, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from schemas.audit.intake import Intake
 from schemas.audit.source import Source
-from schemas.errors import DataQualityError, InfrastructureError, SeveralLinesError, SpecError
-from tasks.ingest.sources import containers, encodings, files, layout, workbooks
-from tasks.ingest.sources.delimited_text import MOST_COLUMNS, KeptLines, Records, dialect
-from tasks.ingest.sources.kinds import kind_of
+from schemas.errors import DataQualityError, InfrastructureError, SpecError
+from tasks.ingest.sources import containers, encodings, files, layout, text_form, workbooks
+from tasks.ingest.sources.delimited_text import MOST_COLUMNS
 from tasks.ingest.sources.layout import Layout
 from tasks.ingest.sources.raw import Raw, check_regular
+from tasks.ingest.sources.text_form import DELIMITERS as DELIMITERS  # words for those who describe a file
 
-DELIMITERS: Final = {
-    **{",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes"},
-    **{"^": "carets", "~": "tildes", "\x1f": "unit separators", " ": "blanks"},
-}
-"""What parts cells, in words; blanks where nothing else does."""
-_HEAD, _TAIL = 2**20, 2**16
-"""Bytes at the start and at the end of a text by which its form is told."""
-_NEAR: Final = 0.9
-"""Share of the best delimiter's records with which another one is looked at too."""
-_SURE: Final = 0.99
-"""Share of the records that have to fit where quotes that are not closed are taken for letters."""
 _FORM_ROWS: Final = 3_000
 """Rows of a sheet by which its form is told."""
+_A_TABLE: Final = 0.5
+"""Share of the records with as many cells, of a file in a zip that is a table."""
 _SHOWN: Final = 12
 """Cells of a record that are shown."""
 
@@ -109,7 +99,7 @@ def describe(path: Path, *, member: str | None = None, sheet: str | None = None)
         raise InfrastructureError(f"there is no file {str(path)!r}; give the path of a table")
     try:
         member, evidence = _member(path, member)
-        kind = kind_of(path, containers.chosen(path, member)[0])
+        kind = containers.kind_of(path, containers.chosen(path, member)[0])
         source = Source(kind=kind, path=str(path), member=member, intake=Intake())
         if kind == "csv":
             described = _of_text(source, path)
@@ -129,7 +119,7 @@ def describe(path: Path, *, member: str | None = None, sheet: str | None = None)
 
 
 def second_source(source: Source) -> Source:
-    """The second file of a source as a source of its own, as ``describe`` says of it.
+    """The second file of a source as another source, by ``describe``.
 
     Raises:
         EvenhandError: as ``describe``.
@@ -184,238 +174,77 @@ def _member(path: Path, member: str | None) -> tuple[str | None, tuple[Evidence,
 def _names_in(path: Path, member: str) -> tuple[str, ...]:
     """The columns of a member; none where it is no table."""
     try:
-        kind = kind_of(path, member)
+        kind = containers.kind_of(path, member)
         if kind != "csv":
             return tuple(files.header(Source(kind=kind, path=str(path), member=member, intake=Intake())))
-        encoding = encodings.told(lambda: _first_block(path, member)).encoding
-        source = Source(kind="csv", path=str(path), member=member, encoding=encoding)
-        form = _form(_head_of(source, path, _TAIL)[0], path.name)
+        with containers.unpacked(path, member) as stream:
+            start = stream.read(text_form.HEAD)
+        start = start[: start.rfind(b"\n") + 1] or start
+        source = Source(
+            kind="csv", path=str(path), member=member, encoding=encodings.encoding_of(lambda: [start]).encoding
+        )
+        form = text_form.form_of(text_form.head_of(source, path, text_form.TAIL)[0], path.name)
     except (DataQualityError, SpecError, UnicodeDecodeError, OSError, pa.ArrowException):
         return ()
-    if form.layout.coverage < 0.5:
+    if form.layout.coverage < _A_TABLE:
         return ()
     at = form.layout.header
     return tuple(form.records[at]) if at is not None else layout.numbered_names(form.layout.width)
 
 
-def _first_block(path: Path, member: str) -> Iterator[bytes]:
-    with containers.unpacked(path, member) as stream:
-        block = stream.read(containers.BLOCK)
-    yield block[: block.rfind(b"\n") + 1] or block
-
-
-def _pattern(names: Sequence[str], others: Sequence[str]) -> str:
-    """A pattern that fits these names and none of the others; nothing where there is none."""
-    start = len(_common(names))
-    rest = [name[start:][::-1] for name in names]
-    pattern = f"{names[0][:start]}*{_common(rest)[::-1]}"
-    fits = containers.fitting(others, pattern)
-    return pattern if sorted(fits) == sorted(names) and not set("[?") & set(pattern) else ""
-
-
-def _common(names: Sequence[str]) -> str:
-    """The start that all names share."""
-    first, last = min(names), max(names)
-    size = next((i for i, letter in enumerate(first) if i >= len(last) or letter != last[i]), len(first))
-    return first[:size]
+def _pattern(names: Sequence[str], all_names: Sequence[str]) -> str:
+    """A pattern that fits these names and no other; nothing where there is none."""
+    start = commonprefix(names)  # noqa: RUF071 letters are meant
+    end = commonprefix([name[len(start) :][::-1] for name in names])[::-1]  # noqa: RUF071
+    pattern = f"{start}*{end}"
+    fits = sorted(containers.fitting(all_names, pattern)) == sorted(names)
+    return pattern if fits and not set("[?") & set(pattern) else ""
 
 
 # --------------------------------------------------------------------------------------------------------------------
 # Delimited text.
 
 
-@dataclass(frozen=True)
-class _Form:
-    """How the first records of a text read by one delimiter."""
-
-    delimiter: str
-    quoting: bool
-    records: list[list[str]]
-    """Without blank ones."""
-    lines: list[int]
-    """The line, from 1, in which each begins."""
-    layout: Layout
-
-    @property
-    def rank(self) -> tuple[bool, int, int]:
-        """Of two that fit about as many records the better is the larger: no blanks, an early header, many columns."""
-        header = self.layout.header
-        return self.delimiter != " ", -(self.layout.first if header is None else header), self.layout.width
-
-
 def _of_text(source: Source, path: Path) -> Described:
     """How delimited text is read."""
     name = containers.chosen(path, source.member)[0]
     limit = "which is where reading stops"
-    told = encodings.told(lambda: containers.blocks(path, name, source.maximum_bytes, limit))
-    first = source.model_copy(update={"encoding": told.encoding, "member": name})
-    head, line_number = _head_of(first, path, _HEAD)
-    form = _form(head, path.name)
-    if comment := _comment(form):
+    guess = encodings.encoding_of(lambda: containers.blocks(path, name, source.maximum_bytes, limit))
+    first = source.model_copy(update={"encoding": guess.encoding, "member": name})
+    head, line_number = text_form.head_of(first, path, text_form.HEAD)
+    form = text_form.form_of(head, path.name)
+    if comment := text_form.comment_of(form):
         first = first.model_copy(update={"comment": comment})
-        head, line_number = _head_of(first, path, _HEAD)
-        form = _form(head, path.name)
+        head, line_number = text_form.head_of(first, path, text_form.HEAD)
+        form = text_form.form_of(head, path.name)
     quote: Literal["double", "none"] = "double" if form.quoting else "none"
     first = first.model_copy(update={"delimiter": form.delimiter, "quote": quote})
     named = _named(form.records, form.layout, path.name)
     line = form.lines[named.begins]
     skip = line_number(line) - 1 if line > 1 else 0
     first = first.model_copy(update={"skip": skip, "header": named.header})
-    counted_source, count, tail = _counted(first, path, form.layout.width)
-    foot = _foot(counted_source, tail, form.layout)
+    counted_source, count, tail = text_form.counted(first, path, form.layout.width)
+    foot = text_form.foot_records(counted_source, tail, form.layout)
     further = containers.chosen(path, source.member)[1:]
-    counts = [count, *(_count(counted_source.model_copy(update={"member": other}), path)[0] for other in further)]
+    counts = [
+        count,
+        *(text_form.count_records(counted_source.model_copy(update={"member": other}), path)[0] for other in further),
+    ]
     rows = sum(counts) - len(counts) * (len(foot) + (0 if named.header else 1))
     if rows < 1:
         raise DataQualityError(f"{path.name} has a header and no row: give the whole table")
-    evidence = [*_encoding_evidence(told, path.name), *named.evidence]
+    evidence = list(named.evidence)
+    if guess.mojibake:
+        text = f"{path.name} holds words that were decoded wrongly before it was written; they are read as they are"
+        evidence.insert(0, Evidence("mojibake", text, guess.mojibake))
+    if not guess.encoding.startswith("utf"):
+        text = f"{path.name} is not UTF-8, and is read as {guess.encoding}"
+        evidence.insert(0, Evidence("encoding", text, guess.words, guess.alternatives, guess.certain))
     if counted_source.quote == "none" and '"' in head:
         text = f"{path.name}: double quotes are letters and enclose no cells, since some are never closed"
         evidence.append(Evidence("quotes", text))
-    found = counted_source.model_copy(update={"foot": len(foot), "member": source.member})
-    return named.described(found, rows, [*evidence, *_foot_evidence(foot, path.name)])
-
-
-def _head_of(source: Source, path: Path, size: int) -> tuple[str, Callable[[int], int]]:
-    """The first whole lines of a text, and what gives the number of a line in the file."""
-    lines, head = KeptLines(source, path), b""
-    for chunk in lines:
-        head += chunk
-        if len(head) >= size:
-            break
-    if len(head) > size:
-        head = head[: head.rfind(b"\n", 0, size) + 1 or head.rfind(b"\r", 0, size) + 1 or size]
-    return head.decode(errors="ignore"), lines.line_number
-
-
-def _form(text: str, name: str) -> _Form:
-    """How the records read by the delimiter that most of them agree on.
-
-    Raises:
-        SpecError: no delimiter parts them.
-        DataQualityError: there is nothing, or a header alone.
-    """
-    if not text.strip():
-        raise DataQualityError(f"{name} is empty: a header and at least one row are needed")
-    forms = [form for mark in DELIMITERS if mark in text and (form := _parted(text, mark))]
-    if not forms:
-        start = next(line for line in text.splitlines() if line.strip())
-        if len(text.strip().splitlines()) == 1 and any(mark in start for mark in DELIMITERS):
-            raise DataQualityError(f"{name} has a header and no row: give the whole table")
-        listed = "commas, semicolons, tabs, pipes or blanks"
-        raise SpecError(f"{name} has one column: a table has its cells between {listed}")
-    most = max(form.layout.coverage for form in forms if form.delimiter != " " or len(forms) == 1)
-    return max((form for form in forms if form.layout.coverage >= _NEAR * most), key=lambda form: form.rank)
-
-
-def _parted(text: str, delimiter: str) -> _Form | None:
-    """The records of a text by a delimiter: with cells in quotes, unless many more fit without."""
-    quoted = _parted_by(text, delimiter, quoting=True)
-    if '"' not in text:
-        return quoted
-    plain = _parted_by(text, delimiter, quoting=False)
-    if plain is None or (quoted is not None and quoted.layout.coverage >= _NEAR * plain.layout.coverage):
-        return quoted
-    return plain
-
-
-def _parted_by(text: str, delimiter: str, quoting: bool) -> _Form | None:
-    records, lines = _records(text, delimiter, quoting)
-    place = layout.laid_out(records)
-    return None if place is None else _Form(delimiter, quoting, records, lines, place)
-
-
-def _records(text: str, delimiter: str, quoting: bool) -> tuple[list[list[str]], list[int]]:
-    """The records that are not blank, and the line in which each begins; as far as they can be parted."""
-    style: Final = csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=style)
-    records: list[list[str]] = []
-    lines: list[int] = []
-    line = 1
-    try:
-        for record in reader:
-            if record:
-                records.append(record)
-                lines.append(line)
-            line = reader.line_num + 1
-    except csv.Error:  # a cell longer than the library takes
-        pass
-    return records, lines
-
-
-def _comment(form: _Form) -> str | None:
-    """The mark of lines between the rows that are comments."""
-    place = form.layout
-    between = [r for r in form.records[place.first : place.last] if len(r) != place.width]
-    named = form.records[place.header] if place.header is not None else ["#"]
-    marked = bool(between) and all(record[0].startswith("#") for record in between)
-    return "#" if marked and not named[0].startswith("#") else None
-
-
-def _counted(source: Source, path: Path, width: int) -> tuple[Source, int, str]:
-    """The source with what its quotes need, its records below ``skip``, and the end of its text.
-
-    Raises:
-        DataQualityError: a quote is not closed, and the cells in quotes need theirs.
-    """
-    try:
-        return (source, *_count(source, path))
-    except SeveralLinesError:
-        several = source.model_copy(update={"multiline": True})
-        counts = _count(several, path)
-        if _in_several_lines(several, width):
-            return (several, *counts)
-        raise
-    except DataQualityError:
-        plain = source.model_copy(update={"quote": "none"})
-        count, tail = _count(plain, path)
-        records, _ = _records(_head_of(plain, path, _HEAD)[0], source.delimiter, quoting=False)
-        if sum(len(record) == width for record in records) < _SURE * len(records):
-            raise
-        return plain, count, tail
-
-
-def _count(source: Source, path: Path) -> tuple[int, str]:
-    lines, tail = KeptLines(source, path), b""
-    records = Records(path.name, dialect(source), lines.line_number)
-    for chunk in lines:
-        records.add(chunk)
-        tail = chunk[-_TAIL:] if len(chunk) >= _TAIL else (tail + chunk)[-_TAIL:]
-    records.finish()
-    if len(tail) == _TAIL:  # it may begin within a line
-        tail = tail[tail.find(b"\n") + 1 or tail.find(b"\r") + 1 :]
-    return records.count, tail.decode(errors="ignore")
-
-
-def _in_several_lines(source: Source, width: int) -> bool:
-    """Whether cells have several lines; one between two stray quotes has the delimiters of as many rows."""
-    names = files.header(source)
-    raw = files.read(source, names)
-    cells = [name for name in names if "\n" in name or "\r" in name]
-    for column in raw.table.columns:
-        cells += pc.filter(column, pc.match_substring_regex(column, r"[\r\n]")).to_pylist()
-    rest = width - 1
-    strays = (cell for cell in cells if cell.count(source.delimiter) >= rest * (cell.count("\n") or cell.count("\r")))
-    return not raw.unread and next(strays, None) is None
-
-
-def _foot(source: Source, tail: str, place: Layout) -> list[list[str]]:
-    """The records at the end that are no rows."""
-    quoting = source.quote == "double"
-    records, _ = _records(tail, source.delimiter, quoting)
-    if quoting and 2 * sum(len(record) == place.width for record in records) < len(records):
-        records, _ = _records(tail[tail.find('"') + 1 :], source.delimiter, quoting)  # it began within a cell
-    count = layout.foot_of(records, place.width, place.judges)
-    return records[len(records) - count :]
-
-
-def _encoding_evidence(told: encodings.Told, name: str) -> Iterator[Evidence]:
-    if told.mojibake:
-        text = f"{name} holds words that were decoded wrongly before it was written; they are read as they stand"
-        yield Evidence("mojibake", text, told.mojibake)
-    if not told.encoding.startswith("utf"):
-        text = f"{name} is not UTF-8, and is read as {told.encoding}"
-        yield Evidence("encoding", text, told.words, told.others, told.certain)
+    final = counted_source.model_copy(update={"foot": len(foot), "member": source.member})
+    return named.described(final, rows, [*evidence, *_foot_evidence(foot, path.name)])
 
 
 def _foot_evidence(foot: Sequence[Sequence[str]], name: str) -> Iterator[Evidence]:
@@ -440,9 +269,9 @@ def _shown(record: Sequence[str]) -> str:
 
 def _of_sheet(source: Source, path: Path, sheet: str | None) -> Described:
     """How a workbook is read: by the sheet that is meant, or by the largest that holds a table."""
-    first, shown = workbooks.cells(source.model_copy(update={"sheet": sheet}), path)
-    grids = {sheet or shown[0]: first}
-    for other in shown[1:] if sheet is None else ():
+    first, sheets = workbooks.cells(source.model_copy(update={"sheet": sheet}), path)
+    grids = {sheet or sheets[0]: first}
+    for other in sheets[1:] if sheet is None else ():
         grids[other] = workbooks.cells(source.model_copy(update={"sheet": other}), path)[0]
     places = {name: place for name, grid in grids.items() if (place := layout.laid_out(_rows(grid, 0, _FORM_ROWS)))}
     if not places:
@@ -459,12 +288,12 @@ def _of_sheet(source: Source, path: Path, sheet: str | None) -> Described:
     tail = _rows(grid, max(grid.num_rows - layout.MOST_FOOT - 1, place.first), grid.num_rows)
     foot = tail[len(tail) - layout.foot_of(tail, place.width, place.judges) :]
     update = {"skip": skip, "foot": len(foot), "header": named.header}
-    update["sheet"] = best if sheet is not None or len(shown) > 1 else None
-    found = source.model_copy(update=update)
+    update["sheet"] = best if sheet is not None or len(sheets) > 1 else None
+    final = source.model_copy(update=update)
     rows = grid.num_rows - place.first - len(foot)
     evidence += [*named.evidence, *_foot_evidence(foot, path.name)]
-    described = named.described(found, rows, evidence)
-    columns = tuple(files.header(found))  # without columns that are empty
+    described = named.described(final, rows, evidence)
+    columns = tuple(files.header(final))  # without columns that are empty
     return replace(described, columns=columns)
 
 
@@ -475,7 +304,7 @@ def _rows(grid: pa.Table, start: int, stop: int) -> list[list[str]]:
 
 
 def _of_columns(source: Source, path: Path) -> Described:
-    """How a file is read whose columns have names and types."""
+    """How a file is read that gives names and types of its columns."""
     facts = [files.facts(piece, file) for piece, file in files.pieces(source)]
     names = tuple(files.header(source))
     if not names or not sum(part.rows for part in facts):
@@ -538,8 +367,9 @@ def _named(records: Sequence[Sequence[str]], place: Layout, name: str) -> _Named
             labels |= {column: text for column, text in zip(columns, records[at], strict=True) if text.strip()}
     if place.beside:
         text = f"{name}: two records name the columns, and the one with more words does"
-        shown = (_shown(spelled), *(_shown(records[at]) for at in place.beside))
-        evidence.append(Evidence("header_records", text, shown))
+        evidence.append(
+            Evidence("header_records", text, tuple(_shown(records[at]) for at in (place.header, *place.beside)))
+        )
     below = max(place.beside, default=-1) > place.header
     lost = {text: column for text, column in lost.items() if text not in columns}
     begins = place.first if below else place.header

@@ -1,4 +1,4 @@
-"""The encoding of text: decoding a stream to UTF-8, and telling the encoding of a file that does not say it.
+"""The encoding of text: decoding a stream to UTF-8, and recognising the encoding of a file.
 
 UTF-8 is proved by the whole file, UTF-16 and UTF-32 by their mark or their zeros. Anything else is a guess, which the
 caller shows with words that it decoded. Scope: bytes and their meaning; files and lines are the callers'.
@@ -45,7 +45,7 @@ _WORDS: Final = 3
 
 
 @dataclass(frozen=True)
-class Told:
+class EncodingGuess:
     """The encoding of a file, and what speaks for it."""
 
     encoding: str
@@ -53,7 +53,7 @@ class Told:
     certain: bool
     words: tuple[str, ...] = ()
     """Words with letters beyond ASCII, as they are decoded; of a guess alone."""
-    others: tuple[str, ...] = ()
+    alternatives: tuple[str, ...] = ()
     """Encodings that the same bytes could be of."""
     mojibake: tuple[str, ...] = ()
     """Words that were decoded wrongly before they came here."""
@@ -87,7 +87,7 @@ def to_utf8(blocks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
         yield rest.encode()
 
 
-def told(blocks: Callable[[], Iterable[bytes]]) -> Told:
+def encoding_of(blocks: Callable[[], Iterable[bytes]]) -> EncodingGuess:
     """The encoding of a text.
 
     Args:
@@ -96,8 +96,10 @@ def told(blocks: Callable[[], Iterable[bytes]]) -> Told:
     sample, counts = b"", np.zeros(256, np.int64)
     decoder, is_utf8, mojibake = codecs.getincrementaldecoder("utf-8")(), True, list[str]()
     for block in blocks():
-        if not sample and (marked := _wide(block)):
-            return Told(marked, certain=True)
+        if not sample:
+            codec = next((codec for mark, codec in _MARKS if block.startswith(mark)), None) or _unmarked(block)
+            if codec not in ("", "utf-8"):
+                return EncodingGuess(codec[:6], certain=True)
         if not block.isascii() and sample.isascii() and len(sample) >= SAMPLE:
             sample = block[block.find(b"\n") + 1 :]  # what tells encodings apart
         sample += block[: max(SAMPLE - len(sample), 0)]
@@ -110,14 +112,8 @@ def told(blocks: Callable[[], Iterable[bytes]]) -> Told:
         if text is not None and len(mojibake) < _WORDS:
             mojibake += [word for word in dict.fromkeys(_MOJIBAKE.findall(text)) if word not in mojibake]
     if is_utf8 and _decodes(decoder, b"", final=True) is not None:
-        return Told("utf-8", certain=True, mojibake=tuple(mojibake[:_WORDS]))
+        return EncodingGuess("utf-8", certain=True, mojibake=tuple(mojibake[:_WORDS]))
     return _guess(sample, counts, blocks)
-
-
-def _wide(start: bytes) -> str:
-    """UTF-16 or UTF-32, by the mark or the zeros at the start; else nothing."""
-    codec = next((codec for mark, codec in _MARKS if start.startswith(mark)), None) or _unmarked(start)
-    return codec[:6] if codec and codec != "utf-8" else ""
 
 
 def _unmarked(start: bytes) -> str:
@@ -139,7 +135,7 @@ def _decodes(decoder: codecs.IncrementalDecoder, block: bytes, final: bool = Fal
         return None
 
 
-def _guess(sample: bytes, counts: NDArray[np.int64], blocks: Callable[[], Iterable[bytes]]) -> Told:
+def _guess(sample: bytes, counts: NDArray[np.int64], blocks: Callable[[], Iterable[bytes]]) -> EncodingGuess:
     """The likeliest encoding that the whole text decodes in."""
     import chardet
 
@@ -155,20 +151,19 @@ def _guess(sample: bytes, counts: NDArray[np.int64], blocks: Callable[[], Iterab
         rivals = [name for name in rivals if name != "latin-1"]
     if encoding not in _WESTERN:
         rivals = [name for name in ("cp1252", "cp1250") if _reads(name, present) is not None]
-        rivals += [name for name in _SEVERAL_BYTES if name != encoding and _decodes_sample(name, sample)]
+        decoders = {name: codecs.getincrementaldecoder(name)() for name in _SEVERAL_BYTES if name != encoding}
+        rivals += [name for name, decoder in decoders.items() if _decodes(decoder, sample) is not None]
     same = encoding in _WESTERN and all(_reads(name, present) == _reads(encoding, present) for name in rivals)
     encoding = "cp1252" if same and "cp1252" in rivals else encoding
     text = sample.decode(encoding, errors="ignore")
     words = dict.fromkeys(word for word in re.findall(r"\w+", text) if not word.isascii())
-    return Told(encoding, certain=same, words=tuple(words)[:_WORDS], others=() if same else tuple(rivals))
-
-
-def _decodes_sample(encoding: str, sample: bytes) -> bool:
-    return _decodes(codecs.getincrementaldecoder(encoding)(), sample) is not None
+    return EncodingGuess(
+        encoding, certain=same, words=tuple(words)[:_WORDS], alternatives=() if same else tuple(rivals)
+    )
 
 
 def _fits(encoding: str, present: bytes, blocks: Callable[[], Iterable[bytes]]) -> bool:
-    """Whether the whole text decodes: of one byte a letter the bytes that occur tell it."""
+    """Whether the whole text decodes; with one byte a letter the bytes that occur are enough."""
     if encoding == "utf-8":
         return False
     if encoding not in _SEVERAL_BYTES:

@@ -76,9 +76,9 @@ def header(source: Source) -> list[str]:
     Raises:
         DataQualityError: a file has no header, a column stands in it twice, or two files differ in theirs.
     """
-    first, *others = pieces(source)
+    first, *further = pieces(source)
     names = _names(*first)
-    for piece, path in others:
+    for piece, path in further:
         if _names(piece, path) != names:
             raise DataQualityError(
                 f"{_called(piece, path)} has other columns than {_called(*first)}: "
@@ -120,13 +120,13 @@ def _format(source: Source) -> ModuleType:
 
 
 def facts(source: Source, path: Path) -> Facts:
-    """What a file with names and types says of its table.
+    """Names, rows and labels of a file with typed columns.
 
     Raises:
         EvenhandError: as its reader says.
     """
-    found: Facts = _format(source).facts(source, path)
-    return found
+    file_facts: Facts = _format(source).facts(source, path)
+    return file_facts
 
 
 def read(source: Source, columns: Sequence[str]) -> Raw:
@@ -140,9 +140,9 @@ def read(source: Source, columns: Sequence[str]) -> Raw:
         table, broken = _format(source).table(piece, path, columns)
         gone, rows = set(broken), table.num_rows + len(broken)
         last = max(rows - source.foot, 0)
-        kept = len(numbers)
+        start = len(numbers)
         numbers += [before + i for i in range(1, last + 1) if i not in gone]
-        tables.append(table.slice(0, len(numbers) - kept))
+        tables.append(table.slice(0, len(numbers) - start))
         unread += [Unread(before + i, Refusal.MALFORMED_LINE) for i in broken if i <= last]
         unread += [Unread(before + i, Refusal.FOOTER) for i in range(last + 1, rows + 1)]
         before += rows

@@ -57,15 +57,15 @@ def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table,
 
 
 def facts(source: Source, path: Path) -> Facts:
-    """What the file says of its table.
+    """Names, rows, labels and nested columns of the file.
 
     Raises:
         DataQualityError: as ``names``.
     """
     keys, nested, rows = _survey(source, path)
-    found = usable_names(keys)
-    labels = {name: key for name, key in zip(found, keys, strict=True) if name != key}
-    return Facts(tuple(found), rows, labels, nested)
+    column_names = usable_names(keys)
+    labels = {name: key for name, key in zip(column_names, keys, strict=True) if name != key}
+    return Facts(tuple(column_names), rows, labels, nested)
 
 
 def _survey(source: Source, path: Path) -> tuple[tuple[str, ...], tuple[str, ...], int]:
@@ -112,7 +112,11 @@ def _rows(source: Source, path: Path) -> Iterator[Row]:
         records.add(chunk)
         for line in chunk.split(b"\n"):
             if line.strip(b"\r"):
-                yield _object_in(line)
+                try:
+                    row = _DECODER.decode(line.decode().strip())
+                except (ValueError, RecursionError):
+                    row = None
+                yield row if isinstance(row, dict) else None
     records.finish()
 
 
@@ -133,18 +137,10 @@ def _of_array(source: Source, path: Path) -> Iterator[Row]:
         yield element if isinstance(element, dict) else None
 
 
-def _object_in(line: bytes) -> Row:
-    try:
-        row = _DECODER.decode(line.decode().strip())
-    except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) else None
-
-
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     row = dict(pairs)
     if len(row) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("two keys of one name")
     return row
 
 
@@ -162,9 +158,6 @@ def _texts(
     rows: Sequence[dict[str, Any]], columns: Sequence[str], by_name: dict[str, str], schema: pa.Schema
 ) -> pa.Table:
     keys = [by_name[name] for name in columns]
-    cells = [[_text(row.get(key)) for row in rows] for key in keys]
+    values = [[row.get(key) for row in rows] for key in keys]
+    cells = [[value if type(value) is str else _WORDS[value] for value in column] for column in values]
     return pa.table([pa.array(column, pa.string()) for column in cells], schema=schema)
-
-
-def _text(value: Any) -> str:
-    return value if type(value) is str else _WORDS[value]

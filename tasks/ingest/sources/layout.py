@@ -1,4 +1,4 @@
-"""Where the table lies in a list of records: its width, lines before it, its header, its rows, and what stands below.
+"""The place of the table in a list of records: its width, its header, its rows, and what is above and below them.
 
 Pure: records in, places out. A record is a list of cells; one without cells is blank and counts for nothing. Reading
 files and cutting lines into cells: ``door``.
@@ -85,7 +85,7 @@ def laid_out(records: Sequence[Cells]) -> Layout | None:
     fitting = [i for i, record in enumerate(records) if len(record) == width]
     block = [records[i] for i in fitting]
     judges = _judges(block[min(MOST_HEADERS, len(block) // 2) :][:_BODY], width)
-    first = next((at for at, record in enumerate(block[:_LOOKED_AT]) if _is_row(record, judges)), None)
+    first = next((at for at, record in enumerate(block[:_LOOKED_AT]) if likeness(record, judges) > 0), None)
     header, beside = _header(block, first)
     opening = first if first is not None else 0 if header is None else header + 1
     last = len(records) - 1 - foot_of(records, width, judges)
@@ -123,7 +123,7 @@ class Judge:
     """Whether hardly any cell is empty."""
 
     def of(self, cell: str) -> int:
-        """1 for a cell as those of a row are, -1 for one as a header's, 0 where that cannot be told."""
+        """1 for a cell like those of a row, -1 for one like those of a header, 0 for one that could be both."""
         text = cell.strip()
         if not text or text.casefold() in _NO_VALUE:
             return 0
@@ -163,12 +163,13 @@ def shape_of(text: str) -> str:
     return "code" if _CODE.fullmatch(text) else "text"
 
 
-def _is_row(record: Cells, judges: Sequence[Judge]) -> bool:
-    return sum(judge.of(cell) for judge, cell in zip(judges, record, strict=True)) > 0
+def likeness(record: Cells, judges: Sequence[Judge]) -> int:
+    """How much more a record is like a row, above 0, or like a header, below it."""
+    return sum(judge.of(cell) for judge, cell in zip(judges, record, strict=False))
 
 
 def _header(block: Sequence[Cells], first: int | None) -> tuple[int | None, tuple[int, ...]]:
-    """The record that names the columns, and the others beside it that could."""
+    """The record that names the columns, and others that could."""
     if first is None:
         full = [i for i, record in enumerate(block[:_LOOKED_AT]) if _names_columns(record)]
         return (full[0] if full else None), ()
@@ -180,19 +181,16 @@ def _header(block: Sequence[Cells], first: int | None) -> tuple[int | None, tupl
         candidates.append(i)
     if not candidates:
         return None, ()
-    best = max(candidates, key=lambda i: (_words(block[i]), i))
+    # Words of two letters or more: names of columns have more of them than their codes, such as X1.
+    words = {i: sum(len(re.findall(r"[^\W\d_]{2,}", cell)) for cell in block[i]) for i in candidates}
+    best = max(candidates, key=lambda i: (words[i], i))
     return best, tuple(sorted(i for i in candidates if i != best))
 
 
 def _names_columns(record: Cells) -> bool:
-    """Whether at least half of the cells are there, and most of those differ."""
+    """Whether at least half of the cells are filled, and most of those differ."""
     present = [cell.strip() for cell in record if cell.strip()]
     return 2 * len(present) >= len(record) and 2 * len(set(present)) > len(present)
-
-
-def _words(record: Cells) -> int:
-    """Words of two letters or more: of the names of columns there are more than of their codes, such as X1."""
-    return sum(len(re.findall(r"[^\W\d_]{2,}", cell)) for cell in record)
 
 
 def foot_of(records: Sequence[Cells], width: int, judges: Sequence[Judge]) -> int:
@@ -224,8 +222,7 @@ def _is_other_foot(record: Cells, judges: Sequence[Judge]) -> bool:
     present = [cell for cell in record if cell.strip()]
     if not present or says_foot(present[0]):
         return True
-    likeness = [judge.of(cell) for judge, cell in zip(judges, record, strict=False)]
-    return 2 * len(present) <= len(judges) and likeness[0] <= 0 and sum(likeness) <= 0
+    return 2 * len(present) <= len(judges) and judges[0].of(record[0]) <= 0 and likeness(record, judges) <= 0
 
 
 def says_foot(text: str) -> bool:
@@ -239,25 +236,23 @@ def says_foot(text: str) -> bool:
 
 
 def usable_names(names: Iterable[str]) -> list[str]:
-    """The names trimmed, with one kind of blank and of letters, each once; an empty one tells its place.
+    """The names trimmed, with one kind of blank and of letters, no two equal; an empty one is the number of its place.
 
     The second ``income`` is ``income_2``, and an empty seventh name is ``column_7``.
     """
-    cleaned = [_clean(name) or f"column_{i}" for i, name in enumerate(names, start=1)]
+    parted = ("".join(" " if c.isspace() or c in "\u200b\ufeff\u2060" else c for c in name).split() for name in names)
+    cleaned = [
+        unicodedata.normalize("NFC", " ".join(words)) or f"column_{i}" for i, words in enumerate(parted, start=1)
+    ]
     usable: list[str] = []
-    taken, used = set(cleaned), set[str]()
+    spelled, used = set(cleaned), set[str]()
     for name in cleaned:
         best, number = name, 2
-        while best in used or (best != name and best in taken):
+        while best in used or (best != name and best in spelled):
             best, number = f"{name}_{number}", number + 1
         used.add(best)
         usable.append(best)
     return usable
-
-
-def _clean(name: str) -> str:
-    text = "".join(" " if letter.isspace() or letter in "\u200b\ufeff\u2060" else letter for letter in name)
-    return unicodedata.normalize("NFC", " ".join(text.split()))
 
 
 def numbered_names(width: int) -> tuple[str, ...]:

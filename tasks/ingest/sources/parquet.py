@@ -19,6 +19,7 @@ from schemas.audit.source import Source
 from schemas.errors import DataQualityError
 from tasks.ingest.sources.containers import FREE_BYTES, MOST_RATIO, local
 from tasks.ingest.sources.delimited_text import MOST_COLUMNS
+from tasks.ingest.sources.layout import usable_names
 from tasks.ingest.sources.reader_process import Facts
 from tasks.ingest.sources.typed_cells import as_text, is_nested
 
@@ -38,19 +39,20 @@ def names(source: Source, path: Path) -> list[str]:
         DataQualityError: the file cannot be read, has no rows, too many columns, or two of one name.
     """
     with local(path, source.member, source.maximum_bytes) as plain, _refused(plain), _opened(plain) as file:
-        return [f.name for f in file.schema_arrow if source.intake is None or not is_nested(f.type)]
+        return list(_stored_names(source, file.schema_arrow))
 
 
 def facts(source: Source, path: Path) -> Facts:
-    """What the file says of its table.
+    """Names, rows and nested columns of the file.
 
     Raises:
         DataQualityError: as ``names``.
     """
     with local(path, source.member, source.maximum_bytes) as plain, _refused(plain), _opened(plain) as file:
         nested = tuple(f.name for f in file.schema_arrow if is_nested(f.type))
-        found = tuple(name for name in file.schema_arrow.names if name not in nested)
-        return Facts(found, file.metadata.num_rows, {}, nested)
+        stored = _stored_names(source, file.schema_arrow)
+        labels = {name: text for name, text in stored.items() if name != text}
+        return Facts(tuple(stored), file.metadata.num_rows, labels, nested)
 
 
 def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table, list[int]]:
@@ -60,10 +62,23 @@ def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table,
         DataQualityError: as ``names``; or a column holds no plain values, or text that is not UTF-8.
     """
     text_of = _as_text if source.intake is None else as_text
-    with local(path, source.member, source.maximum_bytes) as plain, _refused(plain), _opened(plain, columns) as file:
-        _check_plain(file.schema_arrow, columns)
-        schema = pa.schema([(name, pa.string()) for name in columns])
-        return pa.Table.from_batches(_batches(file, plain, columns, text_of), schema), []
+    with local(path, source.member, source.maximum_bytes) as plain, _refused(plain):
+        with _opened(plain) as file:
+            stored = _stored_names(source, file.schema_arrow)
+        stored_columns = [stored[name] for name in columns]
+        with _opened(plain, stored_columns) as file:
+            _check_plain(file.schema_arrow, stored_columns)
+            batches = list(_batches(file, plain, stored_columns, text_of))
+    schema = pa.schema([(name, pa.string()) for name in stored_columns])
+    return pa.Table.from_batches(batches, schema).rename_columns(list(columns)), []
+
+
+def _stored_names(source: Source, schema: pa.Schema) -> dict[str, str]:
+    """Name of each column -> its name in the file; under an intake made usable, and without nested columns."""
+    if source.intake is None:
+        return {name: name for name in schema.names}
+    plain = [f.name for f in schema if not is_nested(f.type)]
+    return dict(zip(usable_names(plain), plain, strict=True))
 
 
 class _FaultError(ValueError):

@@ -1,4 +1,4 @@
-"""Reads a stranger's binary table in a process of its own, with limits: a file that crashes it ends nothing else.
+"""Reads a stranger's binary table in a separate process, with limits: a file that crashes it ends nothing else.
 
 The process is ``binary_reader``. It gets a path, hands back a few facts and columns of text, and writes no file.
 """
@@ -30,7 +30,7 @@ _ONE_THREAD: Final = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTH
 
 @dataclass(frozen=True)
 class Facts:
-    """What a file says of its table."""
+    """Names, rows and labels of a file's table."""
 
     names: tuple[str, ...] = ()
     rows: int = 0
@@ -44,7 +44,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Reading:
-    """A table as text, and what its file says of it."""
+    """A table as text, with its facts."""
 
     facts: Facts
     table: pa.Table

@@ -50,13 +50,13 @@ def as_text(column: pa.Array) -> pa.Array:
 
 
 def _of_floats(column: pa.Array) -> pa.Array:
-    """Digits as short as they tell the number apart, without an exponent; whole numbers without a point."""
+    """The fewest digits that are this number and no other, without an exponent; whole numbers without a point."""
     if pa.types.is_float16(column.type):
         column = pc.cast(column, pa.float32())
     numbers = pc.if_else(pc.is_nan(column), None, column)
     near = pc.less(pc.abs(numbers), _EXACT)
-    whole = pc.and_(near, pc.equal(pc.floor(numbers), numbers))
-    digits = pc.cast(pc.cast(pc.if_else(whole, numbers, None), pa.int64()), pa.string())
+    is_whole = pc.and_(near, pc.equal(pc.floor(numbers), numbers))
+    digits = pc.cast(pc.cast(pc.if_else(is_whole, numbers, None), pa.int64()), pa.string())
     text = pc.coalesce(digits, pc.cast(numbers, pa.string()))
     with_exponent = pc.fill_null(pc.match_substring(text, "e"), False)
     if pc.any(with_exponent).as_py():
@@ -71,8 +71,8 @@ def _of_times(column: pa.Array) -> pa.Array:
     seconds = pc.cast(times, pa.timestamp("s"), safe=False)
     days = pc.cast(times, pa.date32(), safe=False)
     at_midnight = pc.equal(pc.cast(days, times.type), times)
-    whole = pc.equal(pc.cast(seconds, times.type), times)
-    moment = pc.if_else(whole, pc.strftime(seconds, "%Y-%m-%dT%H:%M:%S"), pc.strftime(times, "%Y-%m-%dT%H:%M:%S"))
+    is_whole = pc.equal(pc.cast(seconds, times.type), times)
+    moment = pc.if_else(is_whole, pc.strftime(seconds, "%Y-%m-%dT%H:%M:%S"), pc.strftime(times, "%Y-%m-%dT%H:%M:%S"))
     return pc.if_else(at_midnight, pc.cast(days, pa.string()), moment)
 
 

@@ -1,6 +1,7 @@
-"""One file of Feather, Stata, SAS or SPSS, its columns as text, read in a process of its own (``reader_process``)."""
+"""One file of Feather, Stata, SAS or SPSS, its columns as text, read in a separate process (``reader_process``)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pyarrow as pa
 
 from schemas.audit.source import Source
 from tasks.ingest.sources.containers import local
+from tasks.ingest.sources.layout import usable_names
 from tasks.ingest.sources.reader_process import Facts, read_apart
 
 
@@ -26,14 +28,26 @@ def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table,
     Raises:
         DataQualityError: as ``names``.
     """
+    stored = _facts(*_file(source, path)).names
+    by_name = dict(zip(usable_names(stored), stored, strict=True))
     with local(path, source.member, source.maximum_bytes) as file:
-        return read_apart(source.kind, file, columns=columns).table, []
+        reading = read_apart(source.kind, file, columns=[by_name[name] for name in columns])
+    return reading.table.rename_columns(list(columns)), []
 
 
 def facts(source: Source, path: Path) -> Facts:
-    """What the file says of itself: names, rows, labels and nested columns."""
+    """Names, rows, labels and nested columns of the file."""
+    stored = _facts(*_file(source, path))
+    column_names = usable_names(stored.names)
+    spelled = zip(column_names, stored.names, strict=True)
+    labels = {name: stored.labels.get(text, text) for name, text in spelled if name != text or text in stored.labels}
+    return replace(stored, names=tuple(column_names), labels=labels)
+
+
+def _file(source: Source, path: Path) -> tuple[str, Path, str | None, int, tuple[int, int]]:
+    """The file and its present state."""
     now = path.stat()
-    return _facts(source.kind, path, source.member, source.maximum_bytes, (now.st_mtime_ns, now.st_size))
+    return source.kind, path, source.member, source.maximum_bytes, (now.st_mtime_ns, now.st_size)
 
 
 @lru_cache(8)

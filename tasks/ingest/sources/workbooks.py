@@ -77,13 +77,13 @@ def _named(source: Source, path: Path) -> tuple[list[str], pa.Table]:
         spelled, body = [""] * rows.num_columns, rows
     else:
         spelled, body = [column[0].as_py() for column in rows.columns], rows.slice(1)
-    kept = [i for i, text in enumerate(spelled) if text.strip() or _has_cells(body.column(i))]
-    if source.header and len(source.header) != len(kept):
+    used = [i for i, text in enumerate(spelled) if text.strip() or _has_cells(body.column(i))]
+    if source.header and len(source.header) != len(used):
         raise DataQualityError(
-            f"{path.name} has {len(kept)} columns with cells and source.header names {len(source.header)}"
+            f"{path.name} has {len(used)} columns with cells and source.header names {len(source.header)}"
         )
-    found = list(source.header) or usable_names(spelled[i] for i in kept)
-    return found, body.select(kept)
+    column_names = list(source.header) or usable_names(spelled[i] for i in used)
+    return column_names, body.select(used)
 
 
 def _has_cells(column: pa.ChunkedArray) -> bool:

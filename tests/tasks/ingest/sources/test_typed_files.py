@@ -149,6 +149,16 @@ def test_parquet_without_an_intake_reads_as_before(tmp_path: Path) -> None:
     assert read == {"x": ["", "1000000000000000"], "at": ["2023-01-05"] * 2}
 
 
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_names_are_made_usable(tmp_path: Path, kind: str) -> None:
+    table = pa.table({" Income  ($) ": [1, 2], "": ["x", "y"], "Income ($)": [3, 4]})
+    write = pq.write_table if kind == "parquet" else pyarrow.feather.write_feather
+    write(table, tmp_path / "x")
+    found, cells = described(tmp_path / "x")
+    assert cells == {"Income ($)": ["1", "2"], "column_2": ["x", "y"], "Income ($)_2": ["3", "4"]}
+    assert found.labels["Income ($)_2"] == "Income ($)"
+
+
 def written(kind: str) -> bytes:
     sink = io.BytesIO()
     if kind == "feather":
