@@ -52,7 +52,7 @@ def intake(
 
 
 def reasons_of(lines: list[str], places: Mapping[tuple[str | int, ...], int]) -> dict[str, str]:
-    """The comment behind each column of a spec, which says why it is left out."""
+    """The comment behind each column of a spec, with the reason for which it is left out."""
     commented = {
         str(place[1]): lines[line - 1].partition(" # ")[2].strip()
         for place, line in places.items()

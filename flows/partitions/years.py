@@ -1,13 +1,15 @@
 """Audit spec of one year: the source of that year, without what the year does not have.
 
-A spec that is audited over years names its file with ``{year}`` in the path, or a vintage of the lake. Years differ:
-before 2018 HMDA has no debt-to-income ratio, and in a small file a group may have no members. What a year lacks is
-removed from columns, protected attributes, causal graph and methods, and recorded in ``source.lacking``, which the
-report prints. Published runs of the lake over the same rows are recorded in ``disclosure.beside``.
+A spec that is audited over years names its file with ``{year}`` in the path, a vintage of the lake, or a column of
+dates in one table of several years. Years differ: before 2018 HMDA has no debt-to-income ratio, and in a small file a
+group may have no members. What a year lacks is removed from columns, protected attributes, causal graph and methods,
+and recorded in ``source.lacking``, which the report prints. Published runs of the lake over the same rows are recorded
+in ``disclosure.beside``.
 """
 
 import re
 from collections.abc import Mapping, Sequence, Set
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,15 @@ from pydantic import ValidationError
 
 from flows.runs.disclosure import with_earlier
 from schemas.audit.causal import CausalGraph
-from schemas.audit.source import Source
+from schemas.audit.source import Keep, Source
 from schemas.audit.spec import AuditSpec, Protected
 from schemas.errors import InfrastructureError, SpecError, TooFewError
 from schemas.vintages import FIRST_YEAR, latest_year
 from tasks.ingest import registry
+from tasks.ingest.applications import database
+from tasks.ingest.intake.recipe import respelled
 from tasks.ingest.sources import raw
+from tasks.ingest.statement import Question, statement
 from tasks.lake.store import Lake
 from tasks.pipeline.registry import validated
 
@@ -82,8 +87,14 @@ def placed(spec: AuditSpec, year: int, lake: Lake) -> AuditSpec:
 
 
 def goes_by_years(source: Source) -> bool:
-    """Whether a source has a file for each year."""
-    return source.vintage is not None or any(YEAR in path for path in source.paths)
+    """Whether a source has a file for each year, or a date in each row of one table."""
+    return source.vintage is not None or any(YEAR in path for path in source.paths) or _is_dated(source)
+
+
+def _is_dated(source: Source) -> bool:
+    """Whether the recipe of a source reads the column of its years as dates."""
+    recipe = source.intake.columns.get(source.year_column or "") if source.intake else None
+    return recipe is not None and recipe.read == "date"
 
 
 def spec_as_held(spec: AuditSpec, lake: Lake) -> AuditSpec:
@@ -111,6 +122,8 @@ def _source_of(source: Source, year: int, lake: Lake) -> Source:
             )
         return source.model_copy(update={"vintage_file": str(file_of(lake, vintage)), **year_field})
     if not any(YEAR in path for path in source.paths):
+        if _is_dated(source):
+            return source.model_copy(update={"keep": {**source.keep, **_days_of(source, year)}})
         raise SpecError(
             f"source.path has no {YEAR} in it, so that every year would read the same file; write it in the place "
             "of the year in the name, or give `vintage: {}` for what `evenhand data add` brought into the lake",
@@ -120,11 +133,21 @@ def _source_of(source: Source, year: int, lake: Lake) -> Source:
     return source.model_copy(update={"path": paths[0] if len(paths) == 1 else paths, **year_field})
 
 
+def _days_of(source: Source, year: int) -> dict[str, Keep]:
+    """The rule that keeps the rows of a year; one of the spec that keeps days of this year alone stays."""
+    first, last, column = date(year, 1, 1), date(year, 12, 31), source.year_column or ""
+    rule = source.keep.get(column, Keep(present=True))
+    low, high = (end if isinstance(end, date) else None for end in (rule.minimum, rule.maximum))
+    if low is not None and high is not None and first <= low <= high <= last:
+        return {column: rule}
+    return {column: Keep(minimum=first, maximum=last)}
+
+
 def lacking_columns(spec: AuditSpec, source: Source) -> frozenset[str]:
     """Columns of the audit that other years have, and that are missing or empty in this one."""
     named = {*spec.kept(), *(c for p in spec.protected for c in p.columns), *source.keep}
     named |= {derived.column for derived in source.derive.values()}
-    header = [str(name) for name in registry.reader_of(source).header(source)]
+    header = [str(name) for name in registry.header(source)]
     absent = {name for name in named if name not in header and name not in source.derive}
     elsewhere = _of_other_years(spec.source, absent) if absent else frozenset()
     gone = (absent & elsewhere) | (named & _empty(source))
@@ -142,7 +165,7 @@ def _of_other_years(source: Source, absent: Set[str]) -> frozenset[str]:
         pattern = Path(path.replace(YEAR, "[0-9][0-9][0-9][0-9]"))
         for file in sorted(Path(pattern.anchor or ".").glob(str(pattern.relative_to(pattern.anchor)))):
             year_source = source.model_copy(update={"path": str(file)})
-            columns.update(registry.reader_of(year_source).header(year_source))
+            columns.update(registry.header(year_source))
     return frozenset(columns)
 
 
@@ -207,7 +230,12 @@ def _protected(
 ) -> tuple[list[Protected], list[str]]:
     """The attributes with a column and a reference group, and the names of the groups that are left out."""
     complete_attributes = [p for p in spec.protected if columns.isdisjoint(p.columns)]
-    by_name = _groups_found(spec.source, complete_attributes) if groups_found is None else groups_found
+    if groups_found is not None:
+        by_name = groups_found
+    elif spec.source.intake is not None or spec.source.second_file is not None:
+        by_name = _groups_read(spec, complete_attributes)
+    else:
+        by_name = _groups_found(spec.source, complete_attributes)
     remaining, left_out = [], []
     for p in complete_attributes:
         groups = by_name.get(p.name, frozenset())
@@ -220,6 +248,17 @@ def _protected(
             f"{spec.year} has no protected attribute left to compare by: these parts of the spec are missing: {lacking}"
         )
     return remaining, left_out
+
+
+def _groups_read(spec: AuditSpec, protected: Sequence[Protected]) -> dict[str, Set[str]]:
+    """The same by the recipe of the source and its second file."""
+    question = Question(spec.source, None, spec.decision, None, tuple(protected), {})
+    names = registry.columns_read(question, None)
+    with database(None) as connection, registry.lay(question, names, connection) as source_view:
+        rows = statement(respelled(question, source_view.columns), source_view, connection)
+        queries = [f"SELECT DISTINCT {group} FROM {rows.rows}" for group in rows.groups]  # noqa: S608 names are ours
+        group_sets = [{group for (group,) in connection.sql(query).fetchall()} for query in queries]
+    return {p.name: groups for p, groups in zip(protected, group_sets, strict=True)}
 
 
 def _groups_found(source: Source, protected: Sequence[Protected]) -> dict[str, Set[str]]:

@@ -25,6 +25,7 @@ from schemas.tables.applications import MODELS, SOURCE_READ, VALIDATIONS, told
 from schemas.tables.verdicts import (
     PUBLICATION,
     PUBLISHED_DECISION_DIRECTION,
+    PUBLISHED_INTAKE_RULES,
     PUBLISHED_MEASURES,
     PUBLISHED_SOURCE_READ,
     PUBLISHED_VERDICTS,
@@ -280,6 +281,7 @@ def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State
         "spec_sha256": digest(spec),
         "source_sha256": planned.source_sha256,
         "read": published_read(lake, done),
+        **({"intake": rules} if (rules := _table(lake, done, "publish", PUBLISHED_INTAKE_RULES).to_pylist()) else {}),
         "code": planned.code,
         "versions": versions(),
         "started": planned.started,

@@ -25,6 +25,9 @@ FREE_MB = 2_500
 BYTES_A_ROW = 700
 """On disk: the file, both conversions of it, and what is put aside."""
 DRAWN = "99 columns, drawn"
+TABLE = "10 columns of one's own"
+MOST_TIMES, MOST_CPU = 5, 2.5
+"""Times the CPU time of the plain pass; CPU seconds of the recipe itself a million rows."""
 
 _run = partial(apart, "research.bench.timed_ingest")
 
@@ -34,6 +37,25 @@ def _lines(room: Room) -> Iterator[Row]:
     Lake(room.place).require_space(longer * BYTES_A_ROW, "the benchmark")
     yield from _conversions(room.place, longer // TIMES_MORE, longer)
     yield from _lenders(room.place)
+    yield from _recipes(room.place, longer * 2 // TIMES_MORE)
+
+
+def _recipes(place: Path, rows: int) -> Iterator[Row]:
+    """A table of one's own as people export it, ingested by a recipe, against the same rows written plainly."""
+    _run("draw_table", place, rows)
+    runs = [(_run("table_plainly", place), _run("table_by_recipe", place)) for _ in range(REPETITIONS)]
+    plain, recipe = (min(pair, key=lambda run: run["cpu_s"]) for pair in zip(*runs, strict=True))
+    yield timed_row(TABLE, plain, "ingested as it stands", per_s=per_second(plain), found=f"{plain['cpu_s']:.2f} CPU s")
+    ratio, words = recipe["cpu_s"] / plain["cpu_s"], f"{recipe['cpu_s']:.2f} CPU s"
+    met = at_most(ratio, MOST_TIMES)
+    yield timed_row(TABLE, recipe, "exported, ingested by a recipe", ratio=ratio, found=words, **met)
+    recipe_cpu = (recipe["reading_cpu_s"] - plain["reading_cpu_s"]) / (rows / 1_000_000)
+    met = at_most(recipe_cpu, MOST_CPU, " CPU s a million rows")
+    yield row(TABLE, rows, "of it the recipe", found=f"{recipe_cpu:.2f} CPU s a million rows", **met)
+    growth = recipe["peak_mb"] / plain["peak_mb"]
+    yield row(
+        TABLE, rows, "its peak memory", ratio=growth, found=f"{recipe['peak_mb']:.0f} MB", **at_most(growth, 1.25)
+    )
 
 
 def _conversions(place: Path, shorter: int, longer: int) -> Iterator[Row]:

@@ -112,9 +112,10 @@ class Protected(Strict):
         """Groups that `bands` makes, from the lowest: `under 40`, `40 to 61`, `62 and over`."""
         if not self.bands:
             return ()
-        whole = all(end.is_integer() for end in self.bands)
+        whole_ends = all(end.is_integer() for end in self.bands)
         between = [
-            f"{low:g} to {high - 1:g}" if whole else f"{low:g} to below {high:g}" for low, high in pairwise(self.bands)
+            f"{low:g} to {high - 1:g}" if whole_ends else f"{low:g} to below {high:g}"
+            for low, high in pairwise(self.bands)
         ]
         return (f"under {self.bands[0]:g}", *between, f"{self.bands[-1]:g} and over")
 

@@ -284,7 +284,7 @@ def check_decision(decision: Decision, statement: Statement, connection: "duckdb
 
 
 def check_listed(decision: Decision, statement: Statement, connection: "duckdb.DuckDBPyConnection") -> None:
-    """Rows whose decision is in no list of the spec may be few: more of them are a word that is new.
+    """Check that few rows hold a decision that is in no list of the spec: more of them are a new word.
 
     Raises:
         DataQualityError: they are above 1 % of the rows that are kept and have a decision; the values are named.
@@ -300,9 +300,9 @@ def check_listed(decision: Decision, statement: Statement, connection: "duckdb.D
     unlisted = {value: n for value, n in rows.items() if value not in listed}
     if (number := sum(unlisted.values())) > MOST_UNLISTED * sum(rows.values()):
         named = ", ".join(f"{value!r} ({n:,} rows)" for value, n in list(unlisted.items())[:5])
-        more = f" and {len(unlisted) - 5} more" if len(unlisted) > 5 else ""
+        further = f" and {len(unlisted) - 5} more" if len(unlisted) > 5 else ""
         raise DataQualityError(
-            f"{number:,} rows of {decision.column!r} hold values that no list of `decision` has: {named}{more}; "
+            f"{number:,} rows of {decision.column!r} hold values that no list of `decision` has: {named}{further}; "
             "add each to favourable, unfavourable or neither"
         )
 

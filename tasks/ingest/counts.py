@@ -36,19 +36,19 @@ class Intake:
     """A source that is open and was read by its recipe."""
 
     question: Question
-    laid: Laid
+    view: Laid
     statement: Statement
     connection: "duckdb.DuckDBPyConnection"
 
     @property
     def refused(self) -> str:
         """Whether the source's own rules refuse a row."""
-        own = [f"q{i}" for i in range(len(self.laid.quarantined))]
-        return " OR ".join([*own, f"NOT ({self.statement.kept})"])
+        rules = [f"q{i}" for i in range(len(self.view.quarantined))]
+        return " OR ".join([*rules, f"NOT ({self.statement.kept})"])
 
-    def rows(self, chosen: str, more: str = "") -> list[tuple[Any, ...]]:
+    def rows(self, chosen: str, clause: str = "") -> list[tuple[Any, ...]]:
         """A query over the applications."""
-        query = f"SELECT {chosen} FROM {self.statement.rows} WHERE NOT ({self.refused}) {more}"
+        query = f"SELECT {chosen} FROM {self.statement.rows} WHERE NOT ({self.refused}) {clause}"
         return self.connection.sql(query).fetchall()
 
     def by(self, value: str) -> dict[str, int]:
@@ -67,11 +67,11 @@ def opened(spec: AuditSpec, spill: Path | None = None) -> Iterator[Intake]:
     if source.kind == "hmda" and source.year is None:
         source = source.model_copy(update={"year": spec.year})
     question = Question(source, spec.row_id, spec.decision, spec.outcome, spec.protected, spec.kept())
-    whole = (spec.by.column,) if spec.by else ()
+    partition_columns = (spec.by.column,) if spec.by else ()
     names = registry.columns_read(question, registry.year_column_of(source))
-    with database(spill) as connection, registry.lay(question, names, connection, whole) as laid:
-        question = respelled(question, laid.columns, whole)
-        yield Intake(question, laid, statement(question, laid, connection), connection)
+    with database(spill) as connection, registry.lay(question, names, connection, partition_columns) as view:
+        question = respelled(question, view.columns, partition_columns)
+        yield Intake(question, view, statement(question, view, connection), connection)
 
 
 def facts(
@@ -85,9 +85,9 @@ def facts(
         is_nobody: whether a group is no people, such as `not provided`.
         why: the reason for which a column of the spec is left out.
     """
-    laid = intake.laid
+    view = intake.view
     document = {"rows": _rows(intake), "year": spec.year, "years": _years(intake)}
-    document |= {"joined": dict(laid.joined)} if laid.joined else {}
+    document |= {"joined": dict(view.joined)} if view.joined else {}
     document["decision"] = _decision(intake)
     document["protected"] = [_attribute(p, i, intake, is_nobody) for i, p in enumerate(spec.protected)]
     document["columns"] = {
@@ -95,7 +95,7 @@ def facts(
         for name, column in spec.columns.items()
     }
     document["rules"] = [
-        {"column": rule.column, "rule": rule.rule, "cells": rule.cells, "rows": rule.rows} for rule in laid.rules
+        {"column": rule.column, "rule": rule.rule, "cells": rule.cells, "rows": rule.rows} for rule in view.rules
     ]
     return document
 
@@ -113,11 +113,11 @@ def write_table(intake: Intake, file: Path, folder: Path | None) -> int:
     cells, typed = intake.statement.cells, intake.statement.values
     numbers = {name for name, column in intake.question.columns.items() if column.type is Kind.CONTINUOUS}
     chosen = ["place"]
-    for name in intake.laid.columns:
+    for name in intake.view.columns:
         text = f"CASE WHEN {cells.absent(name)} THEN NULL ELSE {cells.text(name)} END"
         chosen.append(f"{typed[name] if name in numbers else text} AS {quoted(name)}")
     query = f"SELECT {', '.join(chosen)} FROM {intake.statement.rows} WHERE NOT ({intake.refused})"
-    types = [(name, pa.float64() if name in numbers else pa.string()) for name in intake.laid.columns]
+    types = [(name, pa.float64() if name in numbers else pa.string()) for name in intake.view.columns]
     schema, written = pa.schema(types), 0
     with pq.ParquetWriter(file, schema) as writer:
         for rows in in_order(intake.connection.sql(query).to_arrow_reader(BATCH), folder):
@@ -128,17 +128,17 @@ def write_table(intake: Intake, file: Path, folder: Path | None) -> int:
 
 def _rows(intake: Intake) -> dict[str, Any]:
     """Rows of the source, applications, and refused rows by reason; of several reasons the first counts."""
-    reasons = [reason for reason, _ in intake.laid.quarantined]
+    reasons = [reason for reason, _ in intake.view.quarantined]
     cases = " ".join(f"WHEN q{i} THEN '{reason}'" for i, reason in enumerate(reasons))
-    kept = f"CASE {cases} WHEN NOT ({intake.statement.kept}) THEN '{Refusal.FILTERED}' END"
+    reason = f"CASE {cases} WHEN NOT ({intake.statement.kept}) THEN '{Refusal.FILTERED}' END"
     rows = dict(
         intake.connection.sql(
-            f"SELECT {kept} AS reason, count(*) FROM {intake.statement.rows} GROUP BY reason"
+            f"SELECT {reason} AS reason, count(*) FROM {intake.statement.rows} GROUP BY reason"
         ).fetchall()
     )
     applications = rows.pop(None, 0)
     refused = Counter({reason: n for reason, n in rows.items() if n})
-    refused.update(str(unread.reason) for unread in intake.laid.unread)
+    refused.update(str(unread.reason) for unread in intake.view.unread)
     return {
         "in": applications + refused.total(),
         "applications": applications,
@@ -149,13 +149,13 @@ def _rows(intake: Intake) -> dict[str, Any]:
 def _years(intake: Intake) -> dict[str, int]:
     """Rows by their year, those among them that the spec does not keep."""
     named = (intake.question.source.year_column, *COLUMNS)
-    column = next((name for name in named if name in intake.laid.columns), None)
+    column = next((name for name in named if name in intake.view.columns), None)
     if column is None:
         return {}
     text = intake.statement.cells.text(column)
-    year = f"left({text}, 4)" if column in intake.laid.dates else text
-    own = " OR ".join(f"q{i}" for i in range(len(intake.laid.quarantined))) or "false"
-    query = f"SELECT {year} AS year, count(*) FROM {intake.statement.rows} WHERE NOT ({own}) AND {text} <> '' "
+    year = f"left({text}, 4)" if column in intake.view.dates else text
+    rules = " OR ".join(f"q{i}" for i in range(len(intake.view.quarantined))) or "false"
+    query = f"SELECT {year} AS year, count(*) FROM {intake.statement.rows} WHERE NOT ({rules}) AND {text} <> '' "
     return dict(intake.connection.sql(f"{query} GROUP BY year ORDER BY year").fetchall())
 
 
@@ -195,10 +195,11 @@ def _column(name: str, spec: AuditSpec, intake: Intake) -> dict[str, Any]:
         missing = counts.pop(None, 0)  # type: ignore[call-overload]  # of rows without a value
         return {**role, "kind": "category", "counts": counts, "order": list(column.order), "missing": missing}
     exact = f"TRY_CAST({value} AS {_EXACT})"
-    [(n, total, all_exact, rough, rows)] = intake.rows(
-        f"count({value}), CAST(sum({exact}) AS DOUBLE), count({exact}) = count({value}), fsum({value}), count(*)"
+    absent = intake.statement.cells.absent(name)
+    [(n, missing, unread, total, all_exact, rough)] = intake.rows(
+        f"count({value}), count_if({absent}), count_if(NOT {absent} AND ({value}) IS NULL), "
+        f"CAST(sum({exact}) AS DOUBLE), count({exact}) = count({value}), fsum({value})"
     )
-    unread = next((count.unread for count in intake.laid.cells if count.column == name), 0)
     unit = recipe.unit if recipe else None
-    number = {"n": n, "sum": (total if all_exact else rough) or 0.0, "missing": rows - n, "unread": unread}
+    number = {"n": n, "sum": (total if all_exact else rough) or 0.0, "missing": missing, "unread": unread}
     return {**role, "kind": "number", "unit": unit, **number}

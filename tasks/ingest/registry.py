@@ -57,7 +57,10 @@ def digest(source: Source) -> str:
 
 @contextmanager
 def lay(
-    question: Question, columns: Sequence[str], connection: "duckdb.DuckDBPyConnection", whole: Collection[str] = ()
+    question: Question,
+    columns: Sequence[str],
+    connection: "duckdb.DuckDBPyConnection",
+    partition_columns: Collection[str] = (),
 ) -> Iterator[Laid]:
     """The named columns as rows of SQL, as long as the source is open; of one partition where it names one.
 
@@ -67,7 +70,7 @@ def lay(
         question: the parts of the spec about rows.
         columns: of the source, as ``header`` has them.
         connection: where the rows are laid.
-        whole: columns that partitions are cut by.
+        partition_columns: columns that partitions are cut by.
     """
     source = question.source
     if source.kind == "hmda":
@@ -78,21 +81,23 @@ def lay(
         return
     names = list(columns)
     if source.part is not None:
-        whole = {*whole, source.part.column}
+        partition_columns = {*partition_columns, source.part.column}
         names += [source.part.column] if source.part.column not in names else []
     reader, second = reader_of(source), source.second_file
-    read = list(names)
+    needed_columns = list(names)
     if second is not None:
-        read = list(dict.fromkeys([*(name for name in names if name not in second.columns), second.key.this]))
+        needed_columns = list(dict.fromkeys([*(name for name in names if name not in second.columns), second.key.this]))
     if source.intake is not None and source.intake.repeats != "all":
-        read = list(dict.fromkeys([*read, *reader.header(source)]))  # rows are equal in every cell of the file
-    laid = registered(reader.read(source, read), connection, source.part)
+        needed_columns = list(
+            dict.fromkeys([*needed_columns, *reader.header(source)])
+        )  # rows are equal in every cell of the file
+    view = registered(reader.read(source, needed_columns), connection, source.part)
     if second is not None:
         from tasks.ingest.intake.join import joined
         from tasks.ingest.sources import door
 
-        laid = joined(
-            laid,
+        view = joined(
+            view,
             registered(door.second(source), connection, name="second_rows"),
             second.key,
             second.columns,
@@ -101,8 +106,8 @@ def lay(
     if source.intake is not None:
         from tasks.ingest.intake.step import read as read_cells
 
-        laid = read_cells(laid, names, question, connection, whole)
-    yield laid
+        view = read_cells(view, names, question, connection, partition_columns)
+    yield view
 
 
 def header(source: Source) -> list[str]:

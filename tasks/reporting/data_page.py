@@ -9,6 +9,7 @@ from schemas.tables.applications import (
     ANY,
     DECISION_DIRECTION,
     ENCODINGS,
+    INTAKE_RULES,
     LEAKAGE,
     MODEL_METRICS,
     SOURCE_READ,
@@ -502,6 +503,7 @@ def quality(material: Material) -> Section:
     commands = f"evenhand audit spec.yaml\nevenhand verify {settings.run}"
     parts = (
         _identity(material),
+        *intake(material),
         exclusions(material),
         missing(material),
         Section("The decision column", "decision", directions or ("See the warning at the top.",)),
@@ -523,6 +525,41 @@ def quality(material: Material) -> Section:
     return Section(
         "Can these data carry an answer?", "quality", notices=tuple(warnings(material)), parts=parts, links=(link,)
     )
+
+
+_RULES: Final = {
+    "encoding": "decoded from another encoding than UTF-8",
+    "skip": "lines above the header left out",
+    "foot": "records below the rows left out",
+    "fold": "spellings joined",
+    "number": "numbers written in another form",
+    "currency": "currency taken off",
+    "percent": "% taken off",
+    "scale": "thousands, millions or exponents written out",
+    "sign": "negative in parentheses, or with the sign behind",
+    "unit": "unit taken off",
+    "missing_word": "words that mean missing",
+    "code": "codes that mean missing",
+    "date": "dates written as year-month-day",
+    "band": "ordered bands",
+    "repeat": "repeated rows left out",
+    "join": "rows joined with the second file",
+}
+
+
+def intake(material: Material) -> Iterator[Section]:
+    """What the recipe of the table changed, in counts; nothing of a run without a recipe."""
+    rows = material.named(INTAKE_RULES.name)
+    if not rows:
+        return
+    columns = {
+        "Column": lambda row: Cell(row["column"] or "(rows)"),
+        "What was read": lambda row: Cell(_RULES[row["rule"]]),
+        "Cells": lambda row: _count(row["cells"]) if row["column"] else DASH,
+        "Rows": lambda row: _count(row["rows"]),
+    }
+    words = "Cells were read by the recipe of the spec (source.intake). Rows that could not be read are refused, below."
+    yield Section("How cells were read", "intake", (words,), tables=(TableView.of("Rules of intake", rows, columns),))
 
 
 def warnings(material: Material) -> Iterator[Notice]:

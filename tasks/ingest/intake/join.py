@@ -39,9 +39,9 @@ def joined(
     _keys("join_first", first, key.this, connection)
     _keys("join_second", second, key.other, connection)
     cells = [f"c{second.columns.index(name)}" for name in columns]
-    taken = ", ".join(f"any_value({cell}) AS {cell}" for cell in dict.fromkeys(cells))
+    cells_taken = ", ".join(f"any_value({cell}) AS {cell}" for cell in dict.fromkeys(cells))
     connection.execute(
-        f"CREATE TEMP TABLE join_partners AS SELECT key, count(*) AS rows, {taken} FROM join_second "
+        f"CREATE TEMP TABLE join_partners AS SELECT key, count(*) AS rows, {cells_taken} FROM join_second "
         "WHERE key <> '' GROUP BY key"
     )
     rows, several = "join_first LEFT JOIN join_partners AS p USING (key)", "coalesce(p.rows, 0) > 1"
@@ -66,17 +66,17 @@ def joined(
     )
 
 
-def _keys(view: str, laid: Laid, column: str, connection: "duckdb.DuckDBPyConnection") -> None:
+def _keys(name: str, view: Laid, column: str, connection: "duckdb.DuckDBPyConnection") -> None:
     """The rows of a file with their folded key; Python folds what is not plain, each distinct text once."""
-    cell, mapped = f"c{laid.columns.index(column)}", f"{view}_keys"
+    cell, mapped = f"c{view.columns.index(column)}", f"{name}_keys"
     plain = f"regexp_full_match({cell}, '{_PLAIN_KEY}')"
-    odd = connection.sql(f"SELECT DISTINCT {cell} FROM ({laid.rows}) WHERE NOT {plain}").fetchall()
+    odd = connection.sql(f"SELECT DISTINCT {cell} FROM ({view.rows}) WHERE NOT {plain}").fetchall()
     texts = [text for (text,) in odd]
     connection.register(mapped, pa.table({"text": texts, "folded": [fold(text) for text in texts]}, _KEYS))
     folded = f"CASE WHEN {plain} THEN lower({cell}) ELSE coalesce(keys.folded, '') END"
     connection.execute(
-        f"CREATE TEMP VIEW {view} AS SELECT laid.*, {folded} AS key FROM ({laid.rows}) AS laid "
-        f"LEFT JOIN {mapped} AS keys ON laid.{cell} = keys.text"
+        f"CREATE TEMP VIEW {name} AS SELECT view.*, {folded} AS key FROM ({view.rows}) AS view "
+        f"LEFT JOIN {mapped} AS keys ON view.{cell} = keys.text"
     )
 
 

@@ -5,7 +5,7 @@ Python decides here, on distinct texts. SQL does the same to the rows: ``sql``. 
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from schemas.audit.intake import ColumnRecipe, Folding
@@ -35,6 +35,24 @@ class Reading:
     exempt: tuple[str, ...] = ()
     """Words of the spec that mean exempt from reporting; they stay, and are no values."""
 
+    @cached_property
+    def further(self) -> tuple[str, ...]:
+        """Words that mean missing in this column alone."""
+        return (*self.recipe.missing, *self.missing)
+
+    @cached_property
+    def exempt_forms(self) -> dict[str, str]:
+        """Folded words that mean exempt, each as the spec writes it."""
+        return {_form(word, self.fold): word for word in reversed(self.exempt)}
+
+    @cached_property
+    def codes(self) -> frozenset[str]:
+        """The numbers that mean missing, as canonical decimal text; the spec writes them with a point."""
+        point = ColumnRecipe(read="number", decimal=".")
+        listed = (*self.recipe.codes, *self.further)
+        plain = {number for code in listed if (number := numbers.parse(code.strip(), point)) is not None}
+        return frozenset(plain | {f"{number}0" for number in plain if "." in number})
+
 
 class Cell(NamedTuple):
     """What a text is read as."""
@@ -49,7 +67,7 @@ class Cell(NamedTuple):
 # The columns of an audit that are read by a recipe, each with the values that the spec names.
 
 
-def readings(question: Question, columns: Sequence[str], whole: Collection[str] = ()) -> dict[str, Reading]:
+def readings(question: Question, columns: Sequence[str], partition_columns: Collection[str] = ()) -> dict[str, Reading]:
     """How the columns are read, by their names; the others stay as they are.
 
     Identifiers, and numbers without a recipe of their own, stay as they are. So does a column that is read for its year
@@ -58,7 +76,7 @@ def readings(question: Question, columns: Sequence[str], whole: Collection[str] 
     Args:
         question: the parts of the spec about rows.
         columns: of the source.
-        whole: those that partitions are cut by; their cells are compared as they are.
+        partition_columns: those that partitions are cut by; their cells are compared as they are.
 
     Raises:
         SpecError: two values of the spec that mean different things are the same once they are folded.
@@ -71,7 +89,7 @@ def readings(question: Question, columns: Sequence[str], whole: Collection[str] 
     for name in columns:
         recipe = intake.columns.get(name)
         column = question.columns.get(name)
-        if name in whole:
+        if name in partition_columns:
             continue
         if recipe is None and (name not in folded or (column is not None and column.type is Kind.CONTINUOUS)):
             continue
@@ -83,10 +101,10 @@ def readings(question: Question, columns: Sequence[str], whole: Collection[str] 
     return out
 
 
-def respelled(question: Question, columns: Sequence[str], whole: Collection[str] = ()) -> Question:
+def respelled(question: Question, columns: Sequence[str], partition_columns: Collection[str] = ()) -> Question:
     """The question with its codes in the spelling that cells of their column have after intake: see ``readings``."""
-    read = readings(question, columns, whole)
-    printed = {name: _Printed(reading) for name, reading in read.items() if reading.recipe.read in ("text", "bands")}
+    read_by = readings(question, columns, partition_columns)
+    printed = {name: _Printed(reading) for name, reading in read_by.items() if reading.recipe.read in ("text", "bands")}
     if not printed:
         return question
 
@@ -138,9 +156,9 @@ def _folded_columns(question: Question) -> set[str]:
     """Decisions, protected attributes, categories, and what rows are kept or columns derived by."""
     labels = [label.column for label in (question.decision, question.outcome) if label]
     attributes = [column for p in question.protected if not p.bands for column in p.columns]
-    kept = [name for name, rule in question.source.keep.items() if rule.values or rule.present]
+    kept_columns = [name for name, rule in question.source.keep.items() if rule.values or rule.present]
     derived = [d.column for d in question.source.derive.values()]
-    return {*labels, *attributes, *question.columns, *kept, *derived} - {question.row_id}
+    return {*labels, *attributes, *question.columns, *kept_columns, *derived} - {question.row_id}
 
 
 def _words(question: Question, name: str) -> Iterator[str]:
@@ -211,32 +229,22 @@ def cells_of(reading: Reading, counts: Mapping[str, int]) -> dict[str, Cell]:
 
 def number_cell(reading: Reading, text: str) -> Cell:
     """A number as its canonical decimal text; what is none stays as it is, and is refused later."""
-    recipe, trimmed = reading.recipe, text.strip()
-    for word in reading.exempt:
-        if trimmed and _form(trimmed, reading.fold) == _form(word, reading.fold):
-            return Cell(word, "missing")
-    if is_missing(trimmed, True, (*recipe.missing, *reading.missing)):
+    trimmed = text.strip()
+    if exempt := reading.exempt_forms.get(_form(trimmed, reading.fold)):
+        return Cell(exempt, "missing")
+    if is_missing(trimmed, True, reading.further):
         return Cell("", "missing", ("missing_word",) if trimmed else ())
-    number = numbers.parse_cell(trimmed, recipe)
+    number = numbers.parse_cell(trimmed, reading.recipe)
     if number is None:
         return Cell(trimmed, "unread")
-    if number.value in codes_of(reading):
+    if number.value in reading.codes:
         return Cell("", "missing", ("code",))
     return Cell(number.value, "value", tuple(sorted(number.rules)))
 
 
-@lru_cache(maxsize=1024)
-def codes_of(reading: Reading) -> frozenset[str]:
-    """The numbers that mean missing, as canonical decimal text; the spec writes them with a point."""
-    listed = (*reading.recipe.codes, *reading.recipe.missing, *reading.missing)
-    point = ColumnRecipe(read="number", decimal=".")
-    plain = {number for code in listed if (number := numbers.parse(code.strip(), point)) is not None}
-    return frozenset(plain | {f"{number}0" for number in plain if "." in number})
-
-
 def _date_cell(reading: Reading, text: str) -> Cell:
     trimmed = text.strip()
-    if is_missing(trimmed, True, (*reading.recipe.missing, *reading.missing)):
+    if is_missing(trimmed, True, reading.further):
         return Cell("", "missing", ("missing_word",) if trimmed else ())
     day = dates.parse(trimmed, reading.recipe.format)
     if {trimmed, day} & set(reading.recipe.codes):
@@ -247,10 +255,7 @@ def _date_cell(reading: Reading, text: str) -> Cell:
 def _text_cells(reading: Reading, counts: Mapping[str, int]) -> dict[str, Cell]:
     """Texts that mean the same in one spelling: the spec's, else the most frequent one of the file."""
     recipe, bands = reading.recipe, reading.recipe.read == "bands"
-    codes, exempt, named = (
-        {_form(word, reading.fold) for word in words} for words in (recipe.codes, reading.exempt, reading.words)
-    )
-    further = (*recipe.missing, *reading.missing)
+    codes, named = ({_form(word, reading.fold) for word in words} for words in (recipe.codes, reading.words))
     out: dict[str, Cell] = {}
     rows: dict[str, int] = {}  # of the values: what is missing is no reason to read y as another word than yes
     for text, count in counts.items():
@@ -258,9 +263,9 @@ def _text_cells(reading: Reading, counts: Mapping[str, int]) -> dict[str, Cell]:
         form = _form(trimmed, reading.fold)
         if form in codes:
             out[text] = Cell("", "missing", ("code",))
-        elif form in exempt - named:
-            out[text] = Cell(next(w for w in reading.exempt if _form(w, reading.fold) == form), "missing")
-        elif form not in named and is_missing(trimmed, bands, further):
+        elif form not in named and form in reading.exempt_forms:
+            out[text] = Cell(reading.exempt_forms[form], "missing")
+        elif form not in named and is_missing(trimmed, bands, reading.further):
             out[text] = Cell("", "missing", ("missing_word",) if trimmed else ())
         else:
             rows[trimmed] = rows.get(trimmed, 0) + count

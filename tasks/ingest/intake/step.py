@@ -9,7 +9,7 @@ Scope: queries over the rows. What a text is read as: ``recipe``; numbers in SQL
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from schemas.audit.intake import Intake
 from schemas.errors import UnreadCellsError
 from schemas.terms import Refusal
 from tasks.ingest.intake.recipe import Cell, Reading, cells_of, number_cell, readings
-from tasks.ingest.intake.sql import number_sql
+from tasks.ingest.intake.sql import NumberSql, layered, number_sql
 from tasks.ingest.sources.raw import CellCount, Laid, RuleCount
 from tasks.ingest.statement import Question
 
@@ -38,32 +38,32 @@ _MAP: Final = pa.schema([("text", pa.string()), ("value", pa.string())])
 
 
 def read(
-    laid: Laid,
-    wanted: Sequence[str],
+    view: Laid,
+    names: Sequence[str],
     question: Question,
     connection: "duckdb.DuckDBPyConnection",
-    whole: Collection[str] = (),
+    partition_columns: Collection[str] = (),
 ) -> Laid:
-    """The wanted columns by the recipe of the audit.
+    """Columns of a source by the recipe of the audit.
 
     Args:
-        laid: the source, with all of its columns where rows may repeat.
-        wanted: the columns to give.
+        view: the source, with all of its columns where rows may repeat.
+        names: the columns to give.
         question: the parts of the spec about rows; its source has a recipe.
         connection: where the source is.
-        whole: columns that partitions are cut by.
+        partition_columns: columns that partitions are cut by.
 
     Raises:
         SpecError: two values of the spec that mean different things are the same once they are folded.
     """
     intake = question.source.intake
     if intake is None:
-        return laid
-    read_by = readings(question, wanted, whole)
-    connection.execute(f"CREATE TEMP VIEW intake_source AS {laid.rows}")
-    columns = [_column(laid.columns.index(name), name, read_by.get(name), connection) for name in wanted]
-    repeated = _repeats(laid, intake, connection)
-    quarantined, places = list(laid.quarantined), [f"q{i}" for i in range(len(laid.quarantined))]
+        return view
+    read_by = readings(question, names, partition_columns)
+    connection.execute(f"CREATE TEMP VIEW intake_source AS {view.rows}")
+    columns = [_column(view.columns.index(name), name, read_by.get(name), connection) for name in names]
+    repeated = _repeats(view, intake, connection)
+    quarantined, places = list(view.quarantined), [f"q{i}" for i in range(len(view.quarantined))]
     if repeated:
         places.insert(0, "place IN (SELECT place FROM intake_repeats)")
         quarantined.insert(0, (Refusal.DUPLICATE, None))
@@ -71,28 +71,30 @@ def read(
     chosen += [f"{sql} AS q{i}" for i, sql in enumerate(places)]
     joins = " ".join(column.join for column in columns if column.join)
     as_read = [column for column in columns if column.reading]
+    rows = layered("intake_source", [column.number for column in columns if column.number])
+    of_cells = (RuleCount(c.name, rule, c.rules[rule], c.rules[rule]) for c in as_read for rule in sorted(c.rules))
     return replace(
-        laid,
-        rows=f"SELECT {', '.join(chosen)} FROM intake_source {joins}",
-        columns=tuple(wanted),
+        view,
+        rows=f"SELECT {', '.join(chosen)} FROM {rows} AS intake_rows {joins}",
+        columns=tuple(names),
         quarantined=tuple(quarantined),
         plain=frozenset(),
         as_compared=frozenset(column.name for column in as_read),
         numbers=frozenset(column.name for column in as_read if column.plain),
         dates=frozenset(name for name, reading in read_by.items() if reading.recipe.read == "date"),
         cells=tuple(column.count() for column in as_read),
-        rules=(*laid.rules, *_rules_of_rows(laid, question, repeated, connection), *_rules_of_cells(as_read)),
+        rules=(*view.rules, *_rules_of_rows(view, question, repeated, connection), *of_cells),
         unread_cells={column.name: column.unread for column in as_read if column.unread},
     )
 
 
-def check_unread(laid: Laid) -> None:
+def check_unread(view: Laid) -> None:
     """Hold the unread cells of every column against the share that may be refused.
 
     Raises:
         UnreadCellsError: a column has more; a few of its cells are kept apart from the message.
     """
-    for count in laid.cells:
+    for count in view.cells:
         present = count.values + count.unread
         if count.unread > MOST_UNREAD * present:
             kind = {"number": "numbers", "date": "dates by the formats of its recipe"}[count.read]
@@ -100,7 +102,7 @@ def check_unread(laid: Laid) -> None:
                 f"{count.unread:,} of the {present:,} cells of {count.column!r} are no {kind}, and at most "
                 f"{MOST_UNREAD:.0%} may be: correct its recipe under source.intake.columns (marks, format, further "
                 "words under `missing`), or leave the column out",
-                laid.unread_cells.get(count.column, ()),
+                view.unread_cells.get(count.column, ()),
             )
 
 
@@ -111,11 +113,12 @@ class _Column:
     name: str
     sql: str
     reading: Reading | None = None
+    number: NumberSql | None = None
     join: str = ""
     plain: bool = False
     """Whether every cell is empty or a plain number."""
-    fates: "Counter[str]" = None  # type: ignore[assignment]  # set with the reading
-    rules: "Counter[str]" = None  # type: ignore[assignment]
+    fates: Counter[str] = field(default_factory=Counter)
+    rules: Counter[str] = field(default_factory=Counter)
     unread: tuple[str, ...] = ()
 
     def count(self) -> CellCount:
@@ -125,7 +128,7 @@ class _Column:
 
 
 def _column(at: int, name: str, reading: Reading | None, connection: "duckdb.DuckDBPyConnection") -> _Column:
-    cell = f"intake_source.c{at}"
+    cell = f"c{at}"
     if reading is None:
         return _Column(name, cell)
     if reading.recipe.read == "number":
@@ -134,7 +137,7 @@ def _column(at: int, name: str, reading: Reading | None, connection: "duckdb.Duc
     counts = dict(rows)
     cells = cells_of(reading, counts)
     column = _counted(_Column(name, cell, reading), cells, counts)
-    changed = {text: read.text for text, read in cells.items() if read.text != text}
+    changed = {text: result.text for text, result in cells.items() if result.text != text}
     if changed:
         column.join = _mapped(f"intake_texts_{at}", cell, changed, connection)
         column.sql = f"coalesce(intake_texts_{at}.value, {cell})"
@@ -142,41 +145,42 @@ def _column(at: int, name: str, reading: Reading | None, connection: "duckdb.Duc
 
 
 def _number_column(at: int, reading: Reading, connection: "duckdb.DuckDBPyConnection") -> _Column:
-    cell = f"intake_source.c{at}"
-    texts = connection.sql(
-        f"SELECT DISTINCT {cell} FROM (SELECT c{at} FROM intake_source LIMIT {SAMPLE}) AS intake_source"
-    )
-    sql = number_sql(reading, cell, [text for (text,) in texts.fetchall()])
+    cell = f"c{at}"
+    texts = connection.sql(f"SELECT DISTINCT {cell} FROM (SELECT {cell} FROM intake_source LIMIT {SAMPLE})").fetchall()
+    sql = number_sql(reading, at, [text for (text,) in texts])
     rows = connection.sql(
-        f"SELECT text, any_value(cell), count(*), max(size) FROM (SELECT {cell} AS cell, {sql.guard} AS taken, "
-        f"CASE WHEN taken THEN NULL ELSE {cell} END AS text, CASE WHEN taken THEN {sql.signature} END AS signature, "
-        f"CASE WHEN taken THEN strlen({sql.value}) END AS size FROM intake_source) GROUP BY text, signature"
+        f"SELECT text, any_value({cell}), count(*), max(size) FROM (SELECT {cell}, "
+        f"CASE WHEN NOT {sql.in_sql} THEN {cell} END AS text, "
+        f"CASE WHEN {sql.in_sql} THEN {sql.signature} END AS signature, "
+        f"CASE WHEN {sql.in_sql} THEN strlen({sql.value}) END AS size FROM {layered('intake_source', [sql])}) "
+        "GROUP BY text, signature"
     ).fetchall()
-    taken = [(number_cell(reading, example), n, size) for text, example, n, size in rows if text is None]
+    by_sql = [(number_cell(reading, example), n, size) for text, example, n, size in rows if text is None]
     odd = {text: n for text, _, n, _ in rows if text is not None}
     cells = cells_of(reading, odd)
-    column = _counted(_Column(reading.column, cell, reading), cells, odd)
-    for read, n, _ in taken:
-        column.fates[read.fate] += n
-        column.rules.update(dict.fromkeys(read.rules, n))
-    values = {read.text for read in cells.values()}
-    short = all(size <= _SHORT for *_, size in taken)
+    column = _counted(_Column(reading.column, cell, reading, number=sql), cells, odd)
+    for result, n, _ in by_sql:
+        column.fates[result.fate] += n
+        column.rules.update(dict.fromkeys(result.rules, n))
+    values = {result.text for result in cells.values()}
+    short = all(size <= _SHORT for *_, size in by_sql)
     column.plain = short and all(len(v) <= _SHORT and _PLAIN.fullmatch(v) for v in values - {""})
     if values <= {""}:
         rest = "''"
     else:
-        column.join = _mapped(f"intake_texts_{at}", cell, {text: read.text for text, read in cells.items()}, connection)
+        column.join = _mapped(
+            f"intake_texts_{at}", cell, {text: result.text for text, result in cells.items()}, connection
+        )
         rest = f"coalesce(intake_texts_{at}.value, {cell})"
-    column.sql = f"CASE WHEN {sql.guard} THEN {sql.value} ELSE {rest} END"
+    column.sql = f"CASE WHEN {sql.in_sql} THEN {sql.value} ELSE {rest} END"
     return column
 
 
 def _counted(column: _Column, cells: Mapping[str, Cell], counts: Mapping[str, int]) -> _Column:
-    column.fates, column.rules = Counter(), Counter()
-    for text, read in cells.items():
-        column.fates[read.fate] += counts[text]
-        column.rules.update(dict.fromkeys(read.rules, counts[text]))
-    unread = sorted((text for text, read in cells.items() if read.fate == "unread"), key=lambda text: -counts[text])
+    for text, result in cells.items():
+        column.fates[result.fate] += counts[text]
+        column.rules.update(dict.fromkeys(result.rules, counts[text]))
+    unread = sorted((text for text, result in cells.items() if result.fate == "unread"), key=lambda text: -counts[text])
     column.unread = tuple(unread[:SHOWN])
     return column
 
@@ -187,11 +191,11 @@ def _mapped(name: str, cell: str, value_of: Mapping[str, str], connection: "duck
     return f"LEFT JOIN {name} ON {cell} = {name}.text"
 
 
-def _repeats(laid: Laid, intake: Intake, connection: "duckdb.DuckDBPyConnection") -> int:
+def _repeats(view: Laid, intake: Intake, connection: "duckdb.DuckDBPyConnection") -> int:
     """Number of rows that the rule about repeats refuses; their places are the table ``intake_repeats``."""
     if intake.repeats == "all":
         return 0
-    cells = ", ".join(f"c{i}" for i in range(len(laid.columns)))
+    cells = ", ".join(f"c{i}" for i in range(len(view.columns)))
     alike = f"SELECT hash({cells}) AS alike FROM intake_source GROUP BY alike HAVING count(*) > 1"
     refused = {"first": "nth > 1", "none": "times > 1"}[intake.repeats]
     connection.execute(
@@ -204,11 +208,11 @@ def _repeats(laid: Laid, intake: Intake, connection: "duckdb.DuckDBPyConnection"
 
 
 def _rules_of_rows(
-    laid: Laid, question: Question, repeated: int, connection: "duckdb.DuckDBPyConnection"
+    view: Laid, question: Question, repeated: int, connection: "duckdb.DuckDBPyConnection"
 ) -> Iterator[RuleCount]:
     source = question.source
     ((rows,),) = connection.sql("SELECT count(*) FROM intake_source").fetchall()
-    foot = sum(unread.reason is Refusal.FOOTER for unread in laid.unread)
+    foot = sum(unread.reason is Refusal.FOOTER for unread in view.unread)
     counts = {
         "encoding": rows if source.encoding != "utf-8" else 0,
         "skip": source.skip * len(source.paths),
@@ -216,9 +220,3 @@ def _rules_of_rows(
         "repeat": repeated,
     }
     yield from (RuleCount("", rule, 0, number) for rule, number in counts.items() if number)
-
-
-def _rules_of_cells(columns: Sequence[_Column]) -> Iterator[RuleCount]:
-    for column in columns:
-        for rule in sorted(column.rules):
-            yield RuleCount(column.name, rule, column.rules[rule], column.rules[rule])

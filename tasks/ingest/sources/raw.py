@@ -113,7 +113,7 @@ class Raw:
     """``(rows,)`` number of each row in the source, from 1."""
     unread: Sequence[Unread] = ()
     """Rows that are refused before anything is typed."""
-    quarantined: Mapping[tuple[Refusal, str], NDArray[np.bool_]] = field(default_factory=dict)
+    quarantined: Mapping[tuple[Refusal, str | None], NDArray[np.bool_]] = field(default_factory=dict)
     """Reason and column -> ``(rows,)`` whether the policy of the source refuses the row of the table for it."""
 
 
