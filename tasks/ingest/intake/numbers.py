@@ -343,9 +343,9 @@ def _parts(text: str, months: bool = False) -> _Parts | None:
     meaning = affix(f"{before} {after}".strip(), months) if before or after else None
     if (before or after) and meaning is None:
         return None
-    if before:  # a currency or the sign of percent, and no letter that begins a code
+    if before:  # a currency or the sign of percent, and no other word that begins a code
         units = (affix(before) or _NO_WORD).units
-        if not units or (units[0] != "%" and units[0] not in CURRENCIES) or re.fullmatch("[a-zA-Z]", before):
+        if not units or (units[0] != "%" and units[0] not in CURRENCIES):
             return None
     minus = [part for part in ("minus", "inner", "after_minus") if match[part] == "-"]
     if len(minus) + negative > 1 or (match["minus"] and match["inner"]):

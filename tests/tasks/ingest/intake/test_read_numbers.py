@@ -203,7 +203,7 @@ def test_proof_in_another_column_decides_where_the_column_has_none() -> None:
 
 
 def test_without_proof_amounts_have_thousands_and_rates_have_decimals() -> None:
-    read = guess({"income": _column("231.125"), "interest rate": _column("5.125"), "€": _column("€5.125")})
+    read = guess({"income": _column("231.125"), "interest rate": _column("5.125"), "tasa": _column("€5.125")})
     assert [next(iter(column.numbers)) for column in read.values()] == ["231125", "5.125", "5125"]
     assert not any(column.certain for column in read.values())
 
@@ -299,7 +299,7 @@ def test_shares_among_percents_are_a_question() -> None:
         ("country", "1 2 3", None),
         ("x", "1 2 3 4 5 6 7", True),
         ("x", "1 2 3 4 5 6", None),
-        ("flag_payment", "0 1", False),
+        ("late payment", "0 1", False),
         ("Anzahl Kinder", "1 2 3", True),
         ("Kreditsumme", "1 2 3", True),
         ("年収", "1 2 3", True),
@@ -321,6 +321,8 @@ def test_codes_are_apart_from_other_numbers_or_of_another_sign() -> None:
     assert sentinels({**percents, "99": 5, "-1": 3}) == {"-1": 3}
     employed = {str(-step): 1 for step in range(20, 400)}
     assert sentinels({**employed, "365243": 50}) == {"365243": 50}
+    assert sentinels({**employed, "99": 3}) == {"99": 3}
+    assert sentinels({**{str(step): 1 for step in range(5, 100)}, "0": 9}) == {}
     assert sentinels({"1": 3, "2": 3, "9": 3}) == {}
 
 
@@ -329,6 +331,7 @@ def test_codes_among_words_and_bands() -> None:
     assert codes_among_words({"<25": 50, "25-34": 20, "8888": 2}) == {"8888": 2}
     assert codes_among_words({"1": 50, "2": 20, "9": 2}) == {}
     assert codes_among_words({"1,234": 50, "99": 2}) == {}
+    assert codes_among_words({"other": 10, "5": 90, "99": 2}) == {}
 
 
 def test_codes_among_dates() -> None:

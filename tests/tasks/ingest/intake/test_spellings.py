@@ -39,6 +39,10 @@ def test_folding_a_folded_text_changes_nothing(text: str) -> None:
     assert fold(fold(text)) == fold(text)
 
 
+def test_more_than_one_full_stop_at_the_end_stays() -> None:
+    assert fold("etc..") == "etc.."
+
+
 @given(st.dictionaries(st.text("aA .1’'", max_size=4), st.integers(1, 9), max_size=12))
 def test_printed_spellings_are_their_own_and_add_up(counts: dict[str, int]) -> None:
     printed = spellings(counts)
