@@ -23,7 +23,7 @@ from tasks.ingest.hmda.conversion import APPLICATIONS_FILE, convert
 from tasks.ingest.hmda.layouts import recognise
 from tasks.ingest.hmda.rows import LENDER, LENDERS_FILE, SORTED, table_of
 from tasks.ingest.registry import columns_read, lay
-from tasks.ingest.stage import ingest, settings_of
+from tasks.ingest.stage import ingest, ingest_settings
 from tasks.ingest.statement import Question
 from tasks.ingest.synthetic.algorithm.twin import TwinSettings
 from tasks.ingest.synthetic.twin_files import write
@@ -160,7 +160,7 @@ def table_by_recipe(place: str) -> dict[str, Any]:
 def _ingested(place: str, source: dict[str, Any]) -> dict[str, Any]:
     """Times the stage ingest on a table, and within it the reading of every cell once."""
     spec = read_spec(json.dumps({**TABLE, "source": source}), "table.yaml").spec
-    settings = settings_of(spec)
+    settings = ingest_settings(spec)
     question = Question(spec.source, spec.row_id, spec.decision, None, spec.protected, spec.kept())
     names = [*columns_read(question, "date")]
     with drafts(Path(place), Path(place) / "rows") as growing, timed() as times:
