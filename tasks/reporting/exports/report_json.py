@@ -27,7 +27,7 @@ from schemas.report import (
 from schemas.tables.applications import DECISION_DIRECTION, SOURCE_READ, VALIDATIONS, told
 from schemas.tables.verdicts import STATES, VERDICTS, published_verdicts, state_of_row
 from schemas.terms import State, Theory
-from tasks.metrics.verdicts import state_of
+from tasks.metrics.verdicts import state_of, theories_of
 from tasks.pipeline.registry import OUTCOMES, OUTCOMES_METHOD
 from tasks.preprocessing.checks import warnings
 from tasks.reporting.charts.values import WITHHELD, Estimate, ends_text, value_text
@@ -154,14 +154,13 @@ def report(material: Material, decision: Decision, pages: Iterable[str]) -> Repo
     none: dict[str, Any] = {"source": "", "sha256": "", "rows": None, "year": None}
     read = next(map(told, material.rows(SOURCE_READ)), none)
     direction = (text for row in material.rows(DECISION_DIRECTION) for text in warnings(row, s.decision))
-    wholes = {Theory(row["theory"]): State(row["state"]) for row in verdicts if row["role"] == "theory"}
     return Report(
         run=s.run,
         audit=s.name,
         title=s.title,
         year=s.year,
         partition=material.part and RowsOf(column=material.part.column, value=material.part.value),
-        state=state_of(wholes, s.verdicts),
+        state=state_of(theories_of(verdicts), s.verdicts),
         source=SourceRead(name=read["source"], sha256=read["sha256"], rows=people(read["rows"]), year=read["year"]),
         digests=Digests(source_sha256=s.source_sha256, code=s.code, version=s.version),
         disclosure=s.disclosure.profile,

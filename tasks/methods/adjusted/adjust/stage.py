@@ -1,7 +1,8 @@
 """Adjust: the denial ladder, a regression for each block of control columns more, and what it rests on.
 
 It compares applicants with others of like terms, finances and history, as examiners of fair lending do (Munnell and
-others 1996). Every rung uses the same rows: those with a value in each control.
+others 1996). Every rung uses the same rows: those with a value in each control. The judged effect of the lender's
+decisions is examined besides: parts, files left out, applications without a decision, places.
 """
 
 from zlib import crc32
@@ -10,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.tables.applications import APPLICATIONS, DECISIONS, EXCHANGED_DECISIONS, EXCHANGES, MEMBERSHIPS
+from schemas.tables.readings import ABANDONED, ABANDONED_MEMBERSHIPS, WRITTEN_BY_ADJUST
+from schemas.terms import DecisionMaker
 from tasks.methods.adjusted.adjust.settings import AdjustSettings, check_filled, one_sided, settings_of, words
 from tasks.methods.adjusted.tables import ADJUSTED_EXCHANGED, TABLES
 from tasks.pipeline.stage import Produced, stage
@@ -17,13 +20,22 @@ from tasks.pipeline.stage import Produced, stage
 __all__ = ["adjust", "settings_of"]
 
 
-@stage(reads=(APPLICATIONS, DECISIONS, MEMBERSHIPS, EXCHANGES, EXCHANGED_DECISIONS), writes=TABLES, balanced=False)
+@stage(
+    reads=(
+        *(APPLICATIONS, DECISIONS, MEMBERSHIPS, EXCHANGES, EXCHANGED_DECISIONS),
+        *(ABANDONED, ABANDONED_MEMBERSHIPS),
+    ),
+    writes=(*TABLES, *WRITTEN_BY_ADJUST),
+    balanced=False,
+)
 def adjust(
     applications: pa.Table,
     decisions: pa.Table,
     memberships: pa.Table,
     exchanges: pa.Table,
     exchanged_decisions: pa.Table,
+    abandoned: pa.Table,
+    abandoned_memberships: pa.Table,
     *,
     settings: AdjustSettings,
 ) -> Produced:
@@ -32,18 +44,35 @@ def adjust(
     Raises:
         SpecError: a control that the spec names has values on one side of the decision alone.
     """
-    from tasks.methods.adjusted.adjust.rows import cases, exchanged, judged, of_columns, rows_of  # these load what fits
-    from tasks.methods.adjusted.algorithm.ladder import climb
+    # these load what fits
+    from tasks.methods.adjusted.adjust.examination import effect_of, files_of, rules_of, tables_of
+    from tasks.methods.adjusted.adjust.rows import cases, exchanged, judged, of_columns, rows_of, table_of
+    from tasks.methods.adjusted.algorithm.judged import examine
+    from tasks.methods.adjusted.algorithm.ladder import climb, primary_rung
 
     sided = one_sided(applications, settings.columns)
     check_filled(sided, settings.named)
-    tables = {table.name: [table.empty()] for table in TABLES}
+    tables = {table.name: [table.empty()] for table in (*TABLES, *WRITTEN_BY_ADJUST)}
     left_out = {name: f"{name} is no control: {words(filled)}" for name, filled in sided.items()}
+    by_name = {p.name: p for p in settings.protected}
+    everybody = pa.concat_tables([memberships, abandoned_memberships])
     for case in cases(applications, decisions, memberships, set(left_out), settings):
         # both decision makers are looked at with the same splits
         rng = np.random.default_rng([settings.seed, crc32(f"adjust|{case.attribute}".encode())])
         case_settings = judged(settings, case)
         ladder = climb(case.applications, case_settings.ladder, settings.level, rng)
+        rung = primary_rung(case.applications, case_settings.ladder)
+        if case.decision_maker == DecisionMaker.LENDER and rung is not None:
+            p, taken = by_name[case.attribute], set(left_out) | set(one_sided(applications, settings.splits))
+            files, cluster = files_of(applications, abandoned, everybody, p, taken, case_settings)
+            rng = np.random.default_rng([settings.seed, crc32(f"parts|{case.attribute}".encode())])
+            results = examine(files, rules_of(settings), rng)
+            blocks = tuple(block.name for block in case.applications.blocks[:rung])
+            ladder = ladder.extended(effect_of(of_group, rung, blocks, ladder) for of_group in results)
+            identity = {"decision_maker": case.decision_maker, "protected_attribute": case.attribute}
+            for table in WRITTEN_BY_ADJUST:
+                rows = tables_of(identity, files, results, cluster, settings)[table.name]
+                tables[table.name].append(table_of(table, rows))
         for name, table in (*rows_of(case, ladder, case_settings).items(), *of_columns(case, left_out).items()):
             tables[name].append(table)
     exchange_rows = exchanged(decisions, memberships, exchanges, exchanged_decisions, settings)

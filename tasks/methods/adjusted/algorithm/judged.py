@@ -171,6 +171,8 @@ class Examined:
     left_out: tuple[LeftOut, ...] = ()
     depends: bool = False
     """Whether missing depends on the decision, so that the state is read from the hull."""
+    terms: tuple[str, ...] = ()
+    """Hinges and products of the rule."""
     parts: tuple[Part, ...] = ()
     carriers: Mapping[str, Carrier] = field(default_factory=dict)
 
@@ -294,6 +296,7 @@ def _examined(files: Files, decided: Files, rows: Rows, fitted: _Fitted, group: 
         excess=excess,
         left_out=tuple(left_out),
         depends=depends,
+        terms=fitted.design.terms,
         carriers=carriers,
     )
 
@@ -311,6 +314,21 @@ def _with_parts(
     splits = (*fitted.files.splits, split_of_fifths(rule.p0))
     parts = parts_of(rule, inside, {g.group: splits for g in groups}, fitted.design.cluster, rules, rng)
     return [replace(g, parts=tuple(part for part in parts if part.group == g.group)) for g in groups]
+
+
+def approval_error(files: Files, group: int) -> Error:
+    """The error of the logarithm of the ratio of approval rates, with clusters; NaN where a rate is 0."""
+    approved = (~files.denied & ~files.undecided).astype(np.float64)
+    sides = [(files.group == g) & ~files.undecided for g in (group, files.reference)]
+    influence = np.zeros(len(approved))
+    for side, sign in zip(sides, (1, -1), strict=True):
+        rate = float(approved[side].mean()) if side.any() else 0.0
+        if rate == 0:
+            return Error(math.nan)
+        influence[side] = sign * (approved[side] - rate) / (rate * int(side.sum()))
+    both = sides[0] | sides[1]
+    cluster = None if files.cluster is None else files.cluster[both]
+    return error_of(influence[both], sides[0][both], sides[1][both], cluster)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The ladder: every rung, group and estimator, terms by double selection, and interactions."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -621,6 +621,7 @@ OVER: dict[estimators.Estimator, tuple[estimators.Over, ...]] = {
     "lpm": ("all",),
     "overlap": ("overlap",),
     "aipw": ("own",),
+    "expected": ("own",),
 }
 """Rows of each estimator."""
 
@@ -637,6 +638,10 @@ class Ladder:
     left_out: tuple[LeftOut, ...]
     used: int
     """Rows of every rung; with those left out, all rows."""
+
+    def extended(self, effects: Iterable[estimators.Effect]) -> "Ladder":
+        """The ladder with further effects."""
+        return replace(self, effects=(*self.effects, *effects))
 
 
 def climb(applications: Applications, settings: AdjustedSettings, level: float, rng: np.random.Generator) -> Ladder:
