@@ -45,8 +45,9 @@ def _less_often(value: float) -> str:
     return f"{points(value)} {'less' if value > 0 else 'more'} often"
 
 
-def _copies(_finding: Mapping[str, Any]) -> str:
-    return "{of} rows hold copies: {n} are equal to an earlier row in every cell. Each application was counted once."
+def _copies(finding: Mapping[str, Any]) -> str:
+    counted = "All were counted." if finding["kept"] else "Each application was counted once."
+    return f"{{of}} rows hold copies: {{n}} are equal to an earlier row in every cell. {counted}"
 
 
 def _missing(finding: Mapping[str, Any]) -> str:

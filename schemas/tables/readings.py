@@ -155,6 +155,7 @@ COPIES = Table(
         Column("sets", "int64", "applications that have copies", minimum=0),
         Column("copied", "int64", "rows beyond the first of each set", minimum=0),
         Column("expected", "double", "pairs of equal rows by chance", minimum=0.0),
+        Column("beyond_chance", "bool", "whether there are far more than chance makes"),
         Column("left_out", "bool", "whether one row of each set is audited"),
     ),
     restricted=True,

@@ -218,7 +218,14 @@ def findings_of(facts: Mapping[Whose, Facts], copies: Row | None, settings: Verd
     if copies is not None:
         base = {"protected_attribute": "", "group": "", "decision_maker": "", "part": ""}
         share = copies["copied"] / copies["rows"] if copies["rows"] else 0.0
-        yield base | {"kind": "copies", "question": "", "value": share, "n": copies["copied"], "of": copies["rows"]}
+        yield base | {
+            "kind": "copies",
+            "question": "",
+            "value": share,
+            "n": copies["copied"],
+            "of": copies["rows"],
+            "kept": not copies["left_out"],
+        }
     for whose, of_group in facts.items():
         if not of_group.measured or whose[0] != DecisionMaker.LENDER:
             continue

@@ -14,9 +14,9 @@ from pydantic import Field
 from schemas.audit.limits import Bootstrap, Threshold, Verdicts
 from schemas.audit.partition import Growth
 from schemas.audit.spec import AuditSpec, Protected, StageSettings
-from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS, MODEL_REFITS, REFUSAL_COUNTS
+from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS, MODEL_REFITS, REFUSAL_COUNTS, REFUSALS
 from schemas.tables.findings import AGGREGATES, DRAWS, MEASURES, TALLIES
-from schemas.tables.readings import ABANDONED_MEMBERSHIPS, VERDICT_FINDINGS, WRITTEN_BY_ADJUST
+from schemas.tables.readings import ABANDONED_MEMBERSHIPS, COPIES, VERDICT_FINDINGS, WRITTEN_BY_ADJUST
 from schemas.tables.verdicts import AGREEMENT, VERDICTS
 from schemas.terms import State
 from tasks.metrics import verdicts
@@ -28,6 +28,7 @@ from tasks.metrics.readings import facts_of, findings_of, findings_table
 from tasks.metrics.verdicts import Gathered
 from tasks.pipeline.registry import asked_for, covering, has_causal_model, inapplicable, of_other_groups
 from tasks.pipeline.stage import Produced, stage
+from tasks.preprocessing.columns import without_copies
 
 
 class MeasureSettings(StageSettings):
@@ -63,7 +64,7 @@ def settings_of(spec: AuditSpec) -> MeasureSettings:
 @stage(
     reads=(
         *(APPLICATIONS, DECISIONS, MEMBERSHIPS, REFUSAL_COUNTS, MODEL_REFITS, TALLIES, AGGREGATES, DRAWS),
-        *(ABANDONED_MEMBERSHIPS, *WRITTEN_BY_ADJUST),
+        *(REFUSALS, COPIES, ABANDONED_MEMBERSHIPS, *WRITTEN_BY_ADJUST),
     ),
     writes=(MEASURES, VERDICTS, AGREEMENT, VERDICT_FINDINGS),
     resources=("metrics/sql/*.sql",),
@@ -78,11 +79,14 @@ def measure(
     tallies: pa.Table,
     aggregates: pa.Table,
     draws: pa.Table,
+    refusals: pa.Table,
+    copies: pa.Table,
     abandoned_memberships: pa.Table,
     *of_effects: pa.Table,
     settings: MeasureSettings,
 ) -> Produced:
     """Every measure of the run, and the state of each theory of harm, with exact numbers."""
+    applications = without_copies(applications, refusals)
     facts = facts_of({table.name: rows for table, rows in zip(WRITTEN_BY_ADJUST, of_effects, strict=True)})
     tallied = Tallied.of(applications, decisions, memberships, tallies, aggregates, draws)
     plan = _plan(settings)
@@ -122,7 +126,8 @@ def measure(
         **{name: [getattr(m, name) for m in stated] for name in _OF_MEASURE},
     }
     references = {p.name: p.reference for p in settings.protected}
-    found = findings_of(facts, None, settings.verdicts)
+    copied = [row for row in copies.to_pylist() if row["beyond_chance"]]
+    found = findings_of(facts, copied[0] if copied else None, settings.verdicts)
     tables = {
         MEASURES.name: MEASURES.build(**columns),
         **verdicts.tables(judgement, facts, settings.verdicts),

@@ -9,13 +9,15 @@ from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from schemas.tables.applications import APPLICATIONS, DECISIONS, EXCHANGED_DECISIONS, EXCHANGES, MEMBERSHIPS
+from schemas.tables.applications import APPLICATIONS, DECISIONS, EXCHANGED_DECISIONS, EXCHANGES, MEMBERSHIPS, REFUSALS
 from schemas.tables.readings import ABANDONED, ABANDONED_MEMBERSHIPS, WRITTEN_BY_ADJUST
 from schemas.terms import DecisionMaker
 from tasks.methods.adjusted.adjust.settings import AdjustSettings, check_filled, one_sided, settings_of, words
 from tasks.methods.adjusted.tables import ADJUSTED_EXCHANGED, TABLES
 from tasks.pipeline.stage import Produced, stage
+from tasks.preprocessing.columns import without_copies
 
 __all__ = ["adjust", "settings_of"]
 
@@ -23,7 +25,7 @@ __all__ = ["adjust", "settings_of"]
 @stage(
     reads=(
         *(APPLICATIONS, DECISIONS, MEMBERSHIPS, EXCHANGES, EXCHANGED_DECISIONS),
-        *(ABANDONED, ABANDONED_MEMBERSHIPS),
+        *(REFUSALS, ABANDONED, ABANDONED_MEMBERSHIPS),
     ),
     writes=(*TABLES, *WRITTEN_BY_ADJUST),
     balanced=False,
@@ -34,6 +36,7 @@ def adjust(
     memberships: pa.Table,
     exchanges: pa.Table,
     exchanged_decisions: pa.Table,
+    refusals: pa.Table,
     abandoned: pa.Table,
     abandoned_memberships: pa.Table,
     *,
@@ -50,12 +53,16 @@ def adjust(
     from tasks.methods.adjusted.algorithm.judged import examine
     from tasks.methods.adjusted.algorithm.ladder import climb, primary_rung
 
+    applications = without_copies(applications, refusals)
     sided = one_sided(applications, settings.columns)
     check_filled(sided, settings.named)
     tables = {table.name: [table.empty()] for table in (*TABLES, *WRITTEN_BY_ADJUST)}
     left_out = {name: f"{name} is no control: {words(filled)}" for name, filled in sided.items()}
     by_name = {p.name: p for p in settings.protected}
-    everybody = pa.concat_tables([memberships, abandoned_memberships])
+    everybody = memberships
+    if len(abandoned):  # the groups of refused rows stand in both tables
+        decided = pc.is_in(memberships["row_id"], value_set=applications["row_id"].combine_chunks())
+        everybody = pa.concat_tables([memberships.filter(decided), abandoned_memberships])
     for case in cases(applications, decisions, memberships, set(left_out), settings):
         # both decision makers are looked at with the same splits
         rng = np.random.default_rng([settings.seed, crc32(f"adjust|{case.attribute}".encode())])
