@@ -83,9 +83,11 @@ def _range(finding: Mapping[str, Any]) -> str:
 
 
 def _place(finding: Mapping[str, Any]) -> str:
+    gap, whole = round(100 * finding["value"]), round(100 * finding["estimate"])
+    share = f"{gap} of the {points(finding['estimate'])}" if gap <= whole else f"More than the whole, {gap} points,"
     return (
-        f"{round(100 * finding['value'])} of the {points(finding['estimate'])} go through where people live "
-        f"({_range(finding)}): in one place, similar {finding['group']} applicants were approved "
+        f"{share} go through where people live ({_range(finding)}): in one place, similar {finding['group']} "
+        "applicants were approved "
         f"{_less_often(finding['remaining'])}."
     )
 

@@ -27,6 +27,7 @@ from schemas.tables.counterfactuals import (
     MEDIATOR_EFFECTS,
 )
 from schemas.tables.findings import COMPARED_MITIGATIONS, MEASURE, MEASURES, METHOD, SCALES
+from schemas.tables.readings import COPIES, VERDICT_FINDINGS, WRITTEN_BY_ADJUST
 from schemas.terms import ChangeState, State, Theory
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -153,6 +154,17 @@ def published_verdicts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     names = [column.name for column in VERDICTS.columns if column.name != "withheld"]
     judged_rows = [{**row, "state": state_of_row(row)} for row in rows]
     return {"columns": names, "rows": [[row[name] for name in names] for row in judged_rows]}
+
+
+FINDINGS_TOLD = (
+    *("kind", "question", "protected_attribute", "group", "part", "value", "low", "high", "n", "sentence", "next"),
+)
+"""Columns of the findings that report.json and the command print."""
+
+
+def published_findings(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Rows of the table of findings as ``findings`` of report.json and of the command."""
+    return {"columns": list(FINDINGS_TOLD), "rows": [[row[name] for name in FINDINGS_TOLD] for row in rows]}
 
 
 def effect_words(row: Mapping[str, Any]) -> str:
@@ -485,11 +497,12 @@ PUBLISHED_AGREEMENT = published(AGREEMENT)
 PUBLISHED_DECISION_DIRECTION = published(DECISION_DIRECTION)
 PUBLISHED_COMPARED_MITIGATIONS = published(COMPARED_MITIGATIONS)
 PUBLISHED_SOURCE_READ = published(SOURCE_READ)
+PUBLISHED_VERDICT_FINDINGS = published(VERDICT_FINDINGS)
 
 FACTS = (
     *(ENCODINGS, MODEL_METRICS, FEASIBILITY_FACTS, CAUSAL_CHECKS, CAUSAL_EFFECTS, MEDIATOR_EFFECTS),
     *(GENERATOR_CHECKS, GENERATOR_HISTORY, DECISION_DIRECTION, LEAKAGE, COMPARED_MITIGATIONS),
-    *(SOURCE_READ, VALIDATIONS),
+    *(SOURCE_READ, VALIDATIONS, COPIES, *WRITTEN_BY_ADJUST, VERDICT_FINDINGS),
 )
 """Raw tables that are published column by column."""
 PUBLISHED_FACTS = tuple(published(table) for table in FACTS)

@@ -94,8 +94,8 @@ class Keeping:
     memberships: pa.Table | Written | None = None
     """Groups of the rows that came in, as ``MEMBERSHIPS``."""
     failed: bool = False
-    """Whether rows that failed an expectation, or are copies, are kept by any rule: after ingest nothing else tells which
-    they are."""
+    """Whether rows that failed an expectation, or are copies, are kept by any rule: after ingest nothing else names
+    them."""
     counted: Kinds | None = None
     """The refused rows, where the stage has counted them itself and gives those alone that are written."""
     given: int = 0

@@ -25,7 +25,8 @@ from schemas.report import (
     SourceRead,
 )
 from schemas.tables.applications import DECISION_DIRECTION, SOURCE_READ, VALIDATIONS, told
-from schemas.tables.verdicts import STATES, VERDICTS, published_verdicts, state_of_row
+from schemas.tables.readings import VERDICT_FINDINGS
+from schemas.tables.verdicts import STATES, VERDICTS, published_findings, published_verdicts, state_of_row
 from schemas.terms import State, Theory
 from tasks.metrics.verdicts import state_of, theories_of
 from tasks.pipeline.registry import OUTCOMES, OUTCOMES_METHOD
@@ -178,6 +179,7 @@ def report(material: Material, decision: Decision, pages: Iterable[str]) -> Repo
         ),
         pages=tuple(pages),
         theories=Rows.model_validate(published_verdicts(verdicts)),
+        findings=Rows.model_validate(published_findings(material.named(VERDICT_FINDINGS.name))),
         warnings=(*((material.restricted,) if material.restricted else ()), *direction),
     )
 
