@@ -47,7 +47,7 @@ class MeasureSettings(StageSettings):
     """Methods that run."""
     inapplicable: dict[str, str] = Field(default_factory=dict)
     """Methods that the spec asks for and that cannot run, each with the reason."""
-    has_graph: bool
+    has_graph: bool = True
     """Whether the spec gives a causal model."""
     model_is_fitted: bool
     """Whether the model was fitted to the rows of this audit, and is no rule or file."""
@@ -130,7 +130,7 @@ def measure(
     found = findings_of(facts, copied[0] if copied else None, settings.verdicts)
     tables = {
         MEASURES.name: MEASURES.build(**columns),
-        **verdicts.tables(judgement, facts, settings.verdicts),
+        **verdicts.tables(judgement),
         VERDICT_FINDINGS.name: findings_table(found, references),
     }
     return Produced(tables)

@@ -383,6 +383,9 @@ class Judgement:
 
     rows: tuple[algorithm.Verdict, ...]
     theories: Mapping[Theory, algorithm.Concluded]
+    facts: Mapping[tuple[str, str, str], Facts] = field(default_factory=dict)
+    """What is known of the judged effects."""
+    alpha: float = 0.05
 
 
 def judged(gathered: Gathered, own_cases: Sequence[algorithm.Case], settings: Verdicts) -> Judgement:
@@ -406,7 +409,7 @@ def judged(gathered: Gathered, own_cases: Sequence[algorithm.Case], settings: Ve
         for theory in Theory
         if theory is not Theory.OWN or own_cases
     }
-    return Judgement(rows, theories)
+    return Judgement(rows, theories, gathered.facts, settings.alpha)
 
 
 def theories_of(rows: Sequence[Mapping[str, Any]]) -> dict[Theory, State]:
@@ -425,11 +428,10 @@ def state_of(states: Mapping[Theory, State], settings: Verdicts) -> State:
     return algorithm.overall(states, gate, named=settings.gate is not None)
 
 
-def tables(
-    judgement: Judgement, facts: Mapping[tuple[str, str, str], Facts], settings: Verdicts
-) -> dict[str, pa.Table]:
+def tables(judgement: Judgement) -> dict[str, pa.Table]:
     """Both tables, with exact numbers."""
-    rows = [_row(verdict, facts.get(algorithm.whose(verdict.case)), settings.alpha) for verdict in judgement.rows]
+    facts, alpha = judgement.facts, judgement.alpha
+    rows = [_row(verdict, facts.get(algorithm.whose(verdict.case)), alpha) for verdict in judgement.rows]
     blank: dict[str, Any] = dict.fromkeys(column.name for column in VERDICTS.columns)
     blank |= dict.fromkeys(("protected_attribute", "group", "decision_maker", "method", "measure"), "")
     ordered = []

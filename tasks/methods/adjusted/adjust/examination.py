@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +27,7 @@ from tasks.methods.adjusted.adjust.rows import control
 from tasks.methods.adjusted.adjust.settings import AdjustSettings
 from tasks.methods.adjusted.algorithm.design import Applications, Block, Control
 from tasks.methods.adjusted.algorithm.detection import NORMAL_95, telling
-from tasks.methods.adjusted.algorithm.estimators import Effect
+from tasks.methods.adjusted.algorithm.estimators import POOR, Effect
 from tasks.methods.adjusted.algorithm.expected import LimitRule
 from tasks.methods.adjusted.algorithm.judged import Examined, Files, Rules, approval_error
 from tasks.methods.adjusted.algorithm.ladder import Ladder
@@ -200,8 +200,17 @@ def effect_of(examined: Examined, rung: int, blocks: tuple[str, ...], ladder: La
         return replace(base, reason=examined.reason)
     value, error = examined.effect.value, examined.judged.plain
     half = error.quantile(0.025) * error.se
-    terms = f"terms added: {', '.join(examined.terms)}" if examined.terms else ""
-    return replace(base, value=value, low=value - half, high=value + half, se=error.se, df=error.df, reason=terms)
+    poor = f"poor_support: {support:.0%} of the group have a propensity in [0.05, 0.95] at equal group sizes"
+    notes = [f"terms added: {', '.join(examined.terms)}" if examined.terms else "", poor if support < POOR else ""]
+    reason = "; ".join(note for note in notes if note)
+    return replace(base, value=value, low=value - half, high=value + half, se=error.se, df=error.df, reason=reason)
+
+
+def unjudged(ladder: Ladder) -> Iterator[Effect]:
+    """Rows of the judged effect where the data lack every column of the block that was to be judged."""
+    of_groups = {effect.group: effect for effect in ladder.effects if effect.reason.startswith("no_primary")}
+    for effect in of_groups.values():
+        yield replace(effect, estimator="expected", average_over="own")
 
 
 def tables_of(

@@ -48,7 +48,7 @@ def adjust(
         SpecError: a control that the spec names has values on one side of the decision alone.
     """
     # these load what fits
-    from tasks.methods.adjusted.adjust.examination import effect_of, files_of, rules_of, tables_of
+    from tasks.methods.adjusted.adjust.examination import effect_of, files_of, rules_of, tables_of, unjudged
     from tasks.methods.adjusted.adjust.rows import cases, exchanged, judged, of_columns, rows_of, table_of
     from tasks.methods.adjusted.algorithm.judged import examine
     from tasks.methods.adjusted.algorithm.ladder import climb, primary_rung
@@ -69,7 +69,9 @@ def adjust(
         case_settings = judged(settings, case)
         ladder = climb(case.applications, case_settings.ladder, settings.level, rng)
         rung = primary_rung(case.applications, case_settings.ladder)
-        if case.decision_maker == DecisionMaker.LENDER and rung is not None:
+        if rung is None:
+            ladder = ladder.extended(unjudged(ladder))
+        elif case.decision_maker == DecisionMaker.LENDER:
             p, taken = by_name[case.attribute], set(left_out) | set(one_sided(applications, settings.splits))
             files, cluster = files_of(applications, abandoned, everybody, p, taken, case_settings)
             rng = np.random.default_rng([settings.seed, crc32(f"parts|{case.attribute}".encode())])
