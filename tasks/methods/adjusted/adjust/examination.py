@@ -218,7 +218,7 @@ def tables_of(
     files: Files,
     results: Sequence[Examined],
     cluster: str | None,
-    settings: AdjustSettings,
+    points: float,
 ) -> dict[str, list[dict[str, Any]]]:
     """Rows by the name of their table.
 
@@ -227,13 +227,12 @@ def tables_of(
         files: what was examined.
         results: of each group.
         cluster: column whose rows hang together.
-        settings: of the stage.
+        points: the limit where denials and approvals are common.
     """
     out: dict[str, list[dict[str, Any]]] = {table.name: [] for table in WRITTEN_BY_ADJUST}
     for examined in results:
         of_group = {**identity, "group": files.groups[examined.group]}
-        if settings.ladder.judged == "expected":
-            out[JUDGED_EFFECTS.name].append(of_group | _judged_row(files, examined, cluster, settings.limits.points))
+        out[JUDGED_EFFECTS.name].append(of_group | _judged_row(files, examined, cluster, points))
         for name, reading in examined.readings.items():
             out[READINGS.name].append(
                 of_group

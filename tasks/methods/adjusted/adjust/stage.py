@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas.tables.applications import APPLICATIONS, DECISIONS, EXCHANGED_DECISIONS, EXCHANGES, MEMBERSHIPS, REFUSALS
-from schemas.tables.readings import ABANDONED, ABANDONED_MEMBERSHIPS, WRITTEN_BY_ADJUST
+from schemas.tables.readings import ABANDONED, ABANDONED_MEMBERSHIPS, JUDGED_EFFECTS, WRITTEN_BY_ADJUST
 from schemas.terms import DecisionMaker
 from tasks.methods.adjusted.adjust.settings import AdjustSettings, check_filled, one_sided, settings_of, words
 from tasks.methods.adjusted.tables import ADJUSTED_EXCHANGED, TABLES
@@ -79,9 +79,10 @@ def adjust(
             blocks = tuple(block.name for block in case.applications.blocks[:rung])
             ladder = ladder.extended(effect_of(of_group, rung, blocks, ladder) for of_group in results)
             identity = {"decision_maker": case.decision_maker, "protected_attribute": case.attribute}
+            rows = tables_of(identity, files, results, cluster, settings.limits.points)
             for table in WRITTEN_BY_ADJUST:
-                rows = tables_of(identity, files, results, cluster, settings)[table.name]
-                tables[table.name].append(table_of(table, rows))
+                if table is not JUDGED_EFFECTS or settings.ladder.judged == "expected":
+                    tables[table.name].append(table_of(table, rows[table.name]))
         for name, table in (*rows_of(case, ladder, case_settings).items(), *of_columns(case, left_out).items()):
             tables[name].append(table)
     exchange_rows = exchanged(decisions, memberships, exchanges, exchanged_decisions, settings)

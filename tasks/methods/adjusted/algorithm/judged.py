@@ -58,7 +58,7 @@ from tasks.methods.adjusted.algorithm.readings import (
     worst_of_missing,
     worst_of_undecided,
 )
-from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 
 PLACE_LEVELS = 60
 """Levels of a place that have a column of their own, the commonest."""
@@ -87,7 +87,7 @@ class Files:
     cluster: Ints | None = None
     """``(n,)`` from 0; -1 of none."""
 
-    def taken(self, rows: Bools) -> "Files":
+    def taken(self, rows: Bools | Longs) -> "Files":
         """Some of the applications."""
         return replace(
             self,
