@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import expit, logit
 from scipy.stats import norm, t
 
-from tasks.methods.adjusted.algorithm.design import Applications, Control, Design
+from tasks.methods.adjusted.algorithm.design import CLIPPED, Applications, Control, Design
 from tasks.methods.adjusted.algorithm.ladder import EVENTS, MOST_ADDED, added, choose, equation_of, terms_of
 from tasks.numerics.arrays import Bools, Floats, Ints
 from tasks.numerics.statistics.regression import fit_logit, log_likelihood
@@ -45,6 +45,18 @@ def with_logs(control: Control, used: Bools) -> Control:
         return control
     skewness = _skewness(values)
     return replace(control, scale="log") if skewness > SKEWED and abs(_skewness(np.log(values))) < skewness else control
+
+
+def within_reference(control: Control, reference: Bools) -> Control:
+    """The control with its numbers cut off at the 1st and 99th percentile of the reference rows.
+
+    The rule says nothing of values that the reference group does not have; squares and hinges would go on without end.
+    """
+    values = control.values[reference]
+    if control.kind != "number" or (len(np.unique(values[:1000])) <= 2 and len(np.unique(values)) <= 2):
+        return control
+    low, high = np.quantile(values, CLIPPED)
+    return replace(control, values=np.clip(control.values, low, high)) if low < high else control
 
 
 def _skewness(values: Floats) -> float:

@@ -37,6 +37,7 @@ from tasks.methods.adjusted.algorithm.expected import (
     targeted,
     with_logs,
     with_reference_terms,
+    within_reference,
 )
 from tasks.methods.adjusted.algorithm.ladder import others, refusal
 from tasks.methods.adjusted.algorithm.parts import Inside, Part, Split, parts_of, split_of_fifths
@@ -223,7 +224,9 @@ def _counts(rows: Rows, group: int) -> tuple[int, int]:
 
 
 def _fit(decided: Files, rows: Rows, rules: Rules) -> _Fitted:
-    applications = decided.applications()
+    of_reference = rows.used & (decided.group == decided.reference)
+    clipped = tuple(within_reference(control, of_reference) for control in decided.controls)
+    applications = replace(decided, controls=clipped).applications()
     design = build_design(applications, rows, "squared")
     if rules.selected:
         design = with_reference_terms(design, applications, rows.used)
