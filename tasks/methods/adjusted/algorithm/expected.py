@@ -30,6 +30,8 @@ NO_NOISE = 0.9
 """Share of deviance explained in the reference group from which a lender decides without chance."""
 LEAST_APPLICATIONS = 3.0
 """Of such a lender the error is at least so many applications."""
+MEMBERSHIP_ROWS, TIMES_MEMBERS = 10_000, 3
+"""Reference rows by which membership is fitted: at least the first, or so many times the members."""
 FITTED_ROWS = 200_000
 """Rows of the reference group by which terms are chosen; of more, every so many-th."""
 
@@ -136,7 +138,7 @@ class Rule:
         return influence
 
 
-def rule_of(x: Floats, y: Floats, reference: Bools, weight: Floats | None = None) -> Rule:
+def rule_of(x: Floats, y: Floats, reference: Bools, weight: Floats | None = None, start: Floats | None = None) -> Rule:
     """Fit the rule to the reference group.
 
     Args:
@@ -144,10 +146,11 @@ def rule_of(x: Floats, y: Floats, reference: Bools, weight: Floats | None = None
         y: ``(n,)`` 1 for denied.
         reference: ``(n,)`` rows of the reference group.
         weight: ``(n,)`` how much each row counts.
+        start: ``(k,)`` first coefficients.
     """
     own_x, own_y = x[reference], y[reference]
     own_weight = None if weight is None else weight[reference]
-    fit = fit_logit(own_x, own_y, ridge=RIDGE, weight=own_weight)
+    fit = fit_logit(own_x, own_y, start, RIDGE, own_weight)
     p0 = expit(x @ fit.coefficients)
     mean = float(np.average(own_y, weights=own_weight))
     deviance = -log_likelihood(own_x @ fit.coefficients, own_y, own_weight)
@@ -308,10 +311,14 @@ def judge(rule: Rule, effect: Effect, limits: LimitRule, cluster: Ints | None) -
 
 
 def odds_of_membership(x: Floats, members: Bools, reference: Bools) -> Floats:
-    """``(n,)`` odds of being a member, by a logit on the columns; cut at 20 times their mean in the reference group."""
-    rows = members | reference
+    """``(n,)`` odds of being a member, by a logit on the columns; cut at 20 times their mean in the reference group.
+
+    Of many reference rows every so many-th is fitted to, which moves the intercept alone.
+    """
+    step = 1 + int(reference.sum()) // max(MEMBERSHIP_ROWS, TIMES_MEMBERS * int(members.sum()))
+    rows = np.sort(np.concatenate([np.flatnonzero(members), np.flatnonzero(reference)[::step]]))
     fit = fit_logit(x[rows], members[rows].astype(np.float64), ridge=RIDGE)
-    odds = np.exp(np.clip(x @ fit.coefficients, -30, 30))
+    odds = np.exp(np.clip(x @ fit.coefficients, -30, 30)) / step
     return np.minimum(odds, MOST_ODDS * float(odds[reference].mean()))
 
 

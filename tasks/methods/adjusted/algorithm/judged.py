@@ -45,14 +45,15 @@ from tasks.methods.adjusted.algorithm.parts import Rules as PartRules
 from tasks.methods.adjusted.algorithm.readings import (
     DEPENDS,
     Carrier,
+    Carriers,
     Reading,
     Undecided,
     allowance,
-    carrier_of,
     p_of_dependence,
     reading_of,
     undecided_effect,
     undecided_rates,
+    undecided_rules,
     weights_of_complete,
     with_columns,
     without_columns,
@@ -174,6 +175,8 @@ class Examined:
     """Whether missing depends on the decision, so that the state is read from the hull."""
     terms: tuple[str, ...] = ()
     """Hinges and products of the rule."""
+    odds: Floats | None = None
+    """``(n,)`` odds of membership of the complete files."""
     parts: tuple[Part, ...] = ()
     carriers: Mapping[str, Carrier] = field(default_factory=dict)
 
@@ -189,6 +192,21 @@ class _Fitted:
     """Control -> its columns of the rule, products with it among them."""
     weighted: Rule | None
     """The same rule with each file weighted by those of its group and decision; None where all are complete."""
+    through: Rule | None
+    """Without the columns that say through whom an application went."""
+    place: Rule | None
+    """With places."""
+    carriers: Carriers
+    ended: "_Ended | None"
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """All applications with complete columns, and how those of the reference group end."""
+
+    rules: tuple[Rule, Rule]
+    group: Ints
+    cluster: Ints | None
 
 
 def examine(files: Files, rules: Rules, rng: np.random.Generator) -> list[Examined]:
@@ -211,7 +229,7 @@ def examine(files: Files, rules: Rules, rng: np.random.Generator) -> list[Examin
         if reason:
             out.append(Examined(group, *_counts(rows, group), *_counts(rows, files.reference), reason))
             continue
-        fitted = fitted or _fit(decided, rows, rules)
+        fitted = fitted or _fit(files, decided, rows, rules)
         groups.append(_examined(files, decided, rows, fitted, group, rules))
     if fitted is not None and rules.parts is not None:
         groups = _with_parts(fitted, groups, rules.parts, rng)
@@ -223,7 +241,7 @@ def _counts(rows: Rows, group: int) -> tuple[int, int]:
     return int(rows.counts[group]), int(rows.events[group])
 
 
-def _fit(decided: Files, rows: Rows, rules: Rules) -> _Fitted:
+def _fit(files: Files, decided: Files, rows: Rows, rules: Rules) -> _Fitted:
     of_reference = rows.used & (decided.group == decided.reference)
     clipped = tuple(within_reference(control, of_reference) for control in decided.controls)
     applications = replace(decided, controls=clipped).applications()
@@ -246,7 +264,21 @@ def _fit(decided: Files, rows: Rows, rules: Rules) -> _Fitted:
         weight = weights_of_complete(rows.used, decided.denied.astype(np.int32), sides)[rows.used]
         weighted = rule_of(x, design.y, reference, weight)
     by_name = {name: np.array(places, np.int32) for name, places in columns.items()}
-    return _Fitted(decided.taken(rows.used), design, rule, by_name, weighted)
+    used = decided.taken(rows.used)
+    through = np.concatenate([np.zeros(0, np.int32), *(by_name[name] for name in by_name if name in files.through)])
+    places = _place_columns(used, design)
+    ended = _ended(files, used) if rules.undecided and files.undecided.any() else None
+    return _Fitted(
+        used,
+        design,
+        rule,
+        by_name,
+        weighted,
+        without_columns(rule, through) if len(through) else None,
+        with_columns(rule, places) if places.shape[1] else None,
+        Carriers.of(rule, by_name, design.cluster),
+        ended,
+    )
 
 
 def _examined(files: Files, decided: Files, rows: Rows, fitted: _Fitted, group: int, rules: Rules) -> Examined:
@@ -269,24 +301,19 @@ def _examined(files: Files, decided: Files, rows: Rows, fitted: _Fitted, group: 
             as_denied, of_denied = excess.as_denied, excess.of_denied
             found["undecided"] = Reading(as_denied, of_denied, as_denied - effect.value, of_denied)
             left_out.append(_without_decision(files, effect, excess, group))
-    through = [fitted.columns[name] for name in fitted.columns if name in files.through]
-    if through and sum(map(len, through)):
-        other = without_columns(rule, np.concatenate(through), members)
-        found["through"] = reading_of(effect, other, rule, cluster)
     if in_bands := _in_bands(fitted, members):
         found["bands"] = Reading(effect.value - in_bands, judged.plain, -in_bands, Error(0.0))
-    if (columns := _place_columns(fitted)).shape[1]:
-        found["place"] = reading_of(effect, with_columns(rule, columns, members), rule, cluster)
-    value, influence = targeted(rule, effect, odds_of_membership(rule.x, members, rule.reference))
+    for name, other in (("through", fitted.through), ("place", fitted.place)):
+        if other is not None:
+            found[name] = reading_of(effect, effect_on(other, members), rule, cluster)
+    odds = odds_of_membership(rule.x, members, rule.reference)
+    value, influence = targeted(rule, effect, odds)
     found["targeted"] = Reading(
         value,
         error_of(influence, members, rule.reference, cluster),
         value - effect.value,
         error_of(influence - effect.influence, members, rule.reference, cluster),
     )
-    carriers = {
-        name: carrier_of(rule, columns, effect, cluster) for name, columns in fitted.columns.items() if len(columns) > 0
-    }
     return Examined(
         group,
         *_counts(rows, group),
@@ -300,7 +327,8 @@ def _examined(files: Files, decided: Files, rows: Rows, fitted: _Fitted, group: 
         left_out=tuple(left_out),
         depends=depends,
         terms=fitted.design.terms,
-        carriers=carriers,
+        odds=odds,
+        carriers=fitted.carriers.on(members),
     )
 
 
@@ -310,9 +338,9 @@ def _with_parts(
     """The groups with their parts, which share one critical value."""
     rule = fitted.rule
     inside = [
-        Inside(g.group, g.effect, odds_of_membership(rule.x, g.effect.members, rule.reference), g.judged.limit)
+        Inside(g.group, g.effect, g.odds, g.judged.limit)
         for g in groups
-        if g.effect is not None and g.judged is not None
+        if g.effect is not None and g.judged is not None and g.odds is not None
     ]
     splits = (*fitted.files.splits, split_of_fifths(rule.p0))
     parts = parts_of(rule, inside, {g.group: splits for g in groups}, fitted.design.cluster, rules, rng)
@@ -382,30 +410,39 @@ def _lacking(decided: Files, effect: Effect, group: int, weighted: Reading) -> I
         )
 
 
+def _ended(files: Files, used: Files) -> _Ended | None:
+    """How applications end; None where hardly any of those without a decision has its columns."""
+    logged = {control.name for control in used.controls if control.scale == "log"}
+    controls = tuple(replace(c, scale="log") if c.name in logged else c for c in files.controls)
+    every = replace(files, controls=controls)
+    rows = complete_rows(every.applications())
+    complete = int((every.undecided & rows.used).sum())
+    of_reference = rows.used & (files.group == files.reference)
+    if complete < every.undecided.sum() / 10 or not of_reference.any():
+        return None
+    clipped = tuple(within_reference(control, of_reference) for control in controls)
+    design = build_design(replace(every, controls=clipped).applications(), rows, "squared")
+    x = design.x[:, np.r_[0, design.first_control : design.x.shape[1]]]
+    both, weight = every.taken(rows.used), None
+    if not rows.used.all():
+        outcome = every.denied.astype(np.int32) + 2 * every.undecided
+        sides = [every.group == g for g in range(len(every.groups))]
+        weight = weights_of_complete(rows.used, outcome, sides)[rows.used]
+    reference = design.group == files.reference
+    rules = undecided_rules(x, both.denied, both.undecided, reference, weight)
+    return _Ended(rules, design.group, design.cluster)
+
+
 def _undecided(files: Files, fitted: _Fitted, effect: Effect, group: int) -> Undecided | None:
-    """The excess of applications without a decision; None where either group has none at all."""
+    """The excess of applications without a decision; None where neither group has one."""
     sides = [files.group == g for g in (group, files.reference)]
     ended = [int((files.undecided & side).sum()) for side in sides]
     if not any(ended):
         return None
-    logged = {control.name for control in fitted.files.controls if control.scale == "log"}
-    controls = tuple(replace(c, scale="log") if c.name in logged else c for c in files.controls)
-    both = replace(files, controls=controls).taken(sides[0] | sides[1])
-    rows = complete_rows(both.applications())
-    complete = int((both.undecided & rows.used).sum())
-    if complete < sum(ended) / 10 or not rows.used.any():  # hardly any such file has its columns
+    if fitted.ended is None or not (members := fitted.ended.group == group).any():
         counts = [(n, int(side.sum())) for n, side in zip(ended, sides, strict=True)]
         return undecided_rates(counts[0], counts[1], effect)
-    design = build_design(both.applications(), rows, "squared")
-    x = design.x[:, np.r_[0, design.first_control : design.x.shape[1]]]
-    used = both.taken(rows.used)
-    weight = None
-    if not rows.used.all():
-        outcome = both.denied.astype(np.int32) + 2 * both.undecided
-        own_sides = [both.group == g for g in (group, both.reference)]
-        weight = weights_of_complete(rows.used, outcome, own_sides)[rows.used]
-    members, reference = (design.group == g for g in (group, both.reference))
-    return undecided_effect(x, used.denied, used.undecided, (members, reference), weight, design.cluster)
+    return undecided_effect(fitted.ended.rules, members, fitted.ended.cluster)
 
 
 def _without_decision(files: Files, effect: Effect, excess: Undecided, group: int) -> LeftOut:
@@ -434,11 +471,11 @@ def _without_decision(files: Files, effect: Effect, excess: Undecided, group: in
 # Places as columns beside the rule, and bands.
 
 
-def _place_columns(fitted: _Fitted) -> Floats:
+def _place_columns(used: Files, design: Design) -> Floats:
     """``(n, q)`` the places, coded as controls are; the commonest levels have a column of their own."""
-    design, rows = fitted.design, np.ones(len(fitted.design.y), np.bool_)
+    rows = np.ones(len(design.y), np.bool_)
     coded = []
-    for place in fitted.files.places:
+    for place in used.places:
         values = place.values
         if place.kind == "number":
             gone = ~np.isfinite(values)

@@ -8,7 +8,7 @@ Scope: estimates and errors. Which rows and columns: ``judged``. States and sent
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from tasks.numerics.statistics.regression import fit_logit
 
 DEPENDS = 0.10
 """Below this p, over both groups by Bonferroni, missing depends on the decision: the hull has the weighted files."""
-CARRIER_ROWS = 60_000
+CARRIER_ROWS = 20_000
 """Rows by which carriers are told; of more, every so many-th."""
 
 
@@ -93,35 +93,35 @@ class Undecided:
         return abs(self.excess) > self.of_excess.quantile(0.025) * self.of_excess.se
 
 
-def undecided_effect(
-    x: Floats,
-    denied: Bools,
-    undecided: Bools,
-    sides: tuple[Bools, Bools],
-    weight: Floats | None,
-    cluster: Ints | None,
-) -> Undecided:
-    """Both estimates over all applications with complete columns.
+def undecided_rules(
+    x: Floats, denied: Bools, undecided: Bools, reference: Bools, weight: Floats | None
+) -> tuple[Rule, Rule]:
+    """The reference group's rule of ending without a decision, and of ending so or denied.
 
     Args:
         x: ``(n, k)`` columns of all applications, intercept first.
         denied: ``(n,)``.
         undecided: ``(n,)``; neither approved nor denied.
-        sides: ``(n,)`` of the group, and of the reference group.
+        reference: ``(n,)`` of the reference group.
         weight: ``(n,)`` how many files each complete one stands for.
+    """
+    ended, either = (
+        rule_of(x, outcome.astype(np.float64), reference, weight) for outcome in (undecided, denied | undecided)
+    )
+    return ended, either
+
+
+def undecided_effect(rules: tuple[Rule, Rule], members: Bools, cluster: Ints | None) -> Undecided:
+    """Both estimates of a group over all applications with complete columns.
+
+    Args:
+        rules: as ``undecided_rules`` gives them.
+        members: ``(n,)`` of the group.
         cluster: ``(n,)`` from 0, or None.
     """
-    members, reference = sides
-    excess, as_denied = (
-        effect_on(rule_of(x, outcome.astype(np.float64), reference, weight), members)
-        for outcome in (undecided, denied | undecided)
-    )
-    return Undecided(
-        excess.value,
-        error_of(excess.influence, members, reference, cluster),
-        as_denied.value,
-        error_of(as_denied.influence, members, reference, cluster),
-    )
+    excess, as_denied = (effect_on(rule, members) for rule in rules)
+    errors = [error_of(effect.influence, members, rules[0].reference, cluster) for effect in (excess, as_denied)]
+    return Undecided(excess.value, errors[0], as_denied.value, errors[1])
 
 
 def undecided_rates(counts: tuple[int, int], reference_counts: tuple[int, int], effect: Effect) -> Undecided:
@@ -152,16 +152,17 @@ def worst_of_undecided(effect: float, share: float, expected: float) -> tuple[fl
 # Columns left out or added: what goes through places, branches and every other column.
 
 
-def without_columns(rule: Rule, columns: Ints, members: Bools) -> Effect:
-    """The effect by a rule that lacks some columns."""
+def without_columns(rule: Rule, columns: Ints) -> Rule:
+    """The rule fitted without some columns."""
     mask = np.ones(rule.x.shape[1], np.bool_)
     mask[columns] = False
-    return effect_on(rule_of(rule.x[:, mask], rule.y, rule.reference, rule.weight), members)
+    return rule_of(rule.x[:, mask], rule.y, rule.reference, rule.weight, rule.coefficients[mask])
 
 
-def with_columns(rule: Rule, columns: Floats, members: Bools) -> Effect:
-    """The effect by a rule that has further columns ``(n, q)``."""
-    return effect_on(rule_of(np.hstack([rule.x, columns]), rule.y, rule.reference, rule.weight), members)
+def with_columns(rule: Rule, columns: Floats) -> Rule:
+    """The rule fitted with further columns ``(n, q)``."""
+    start = np.concatenate([rule.coefficients, np.zeros(columns.shape[1])])
+    return rule_of(np.hstack([rule.x, columns]), rule.y, rule.reference, rule.weight, start)
 
 
 @dataclass(frozen=True)
@@ -176,21 +177,38 @@ class Carrier:
     """How well the column ranks the group's members before the reference group's."""
 
 
-def carrier_of(rule: Rule, columns: Ints, effect: Effect, cluster: Ints | None) -> Carrier:
-    """The effect without the columns of one control, and how well they tell the group."""
-    step = 1 + len(rule.y) // CARRIER_ROWS
-    rows = slice(None, None, step)
-    if step > 1:
-        rule = rule_of(rule.x[rows], rule.y[rows], rule.reference[rows])
-        effect = effect_on(rule, effect.members[rows])
-        cluster = None if cluster is None else cluster[rows]
-    other = reading_of(effect, without_columns(rule, columns, effect.members), rule, cluster)
-    half = norm.isf(0.025) * other.of_difference.se
-    both = effect.members | rule.reference
-    x = np.column_stack([np.ones(int(both.sum())), rule.x[np.ix_(both, columns)]])
-    member = effect.members[both]
-    auc = area(fit_logit(x, member.astype(np.float64), ridge=1e-3).fitted, member)
-    return Carrier(other.difference, other.difference - half, other.difference + half, auc)
+@dataclass(frozen=True)
+class Carriers:
+    """Rules without each column in turn, on some of the rows where they are many."""
+
+    rows: slice
+    whole: Rule
+    without: Mapping[str, tuple[Rule, Ints]]
+    """Column -> the rule without it, and its columns of the whole rule."""
+    cluster: Ints | None
+
+    @classmethod
+    def of(cls, rule: Rule, columns: Mapping[str, Ints], cluster: Ints | None) -> "Carriers":
+        """The rules, each fitted once for all groups."""
+        rows = slice(None, None, 1 + len(rule.y) // CARRIER_ROWS)
+        whole = rule_of(rule.x[rows], rule.y[rows], rule.reference[rows], start=rule.coefficients)
+        without = {name: (without_columns(whole, places), places) for name, places in columns.items() if len(places)}
+        return cls(rows, whole, without, None if cluster is None else cluster[rows])
+
+    def on(self, members: Bools) -> dict[str, Carrier]:
+        """What of the effect on a group goes through each column."""
+        own = members[self.rows]
+        if not own.any():
+            return {}
+        effect, both = effect_on(self.whole, own), own | self.whole.reference
+        out = {}
+        for name, (rule, places) in self.without.items():
+            other = reading_of(effect, effect_on(rule, own), rule, self.cluster)
+            half = float(norm.isf(0.025)) * other.of_difference.se
+            x = np.column_stack([np.ones(int(both.sum())), self.whole.x[np.ix_(both, places)]])
+            auc = area(fit_logit(x, own[both].astype(np.float64), ridge=1e-3).fitted, own[both])
+            out[name] = Carrier(other.difference, other.difference - half, other.difference + half, auc)
+        return out
 
 
 def area(score: Floats, member: Bools) -> float:
