@@ -45,12 +45,14 @@ def _less_often(value: float) -> str:
     return f"{points(value)} {'less' if value > 0 else 'more'} often"
 
 
-def _copies(finding: Mapping[str, Any]) -> str:
-    counted = "All were counted." if finding["kept"] else "Each application was counted once."
-    return f"{{of}} rows hold copies: {{n}} are equal to an earlier row in every cell. {counted}"
+def of_copies(finding: Mapping[str, Any]) -> str:
+    """Rows that are equal."""
+    ending = "All were counted." if finding["kept"] else "Each application was counted once."
+    return f"{{of}} rows hold copies: {{n}} are equal to an earlier row in every cell. {ending}"
 
 
-def _missing(finding: Mapping[str, Any]) -> str:
+def of_missing(finding: Mapping[str, Any]) -> str:
+    """Files without a column."""
     sides = {finding["group"]: finding["shares"], finding["reference_group"]: finding["shares_reference"]}
     group, decision = max(((g, k) for g in sides for k in (0, 1)), key=lambda at: sides[at[0]][at[1]])
     words = ("denied", "approved")
@@ -61,7 +63,8 @@ def _missing(finding: Mapping[str, Any]) -> str:
     )
 
 
-def _undecided(finding: Mapping[str, Any]) -> str:
+def of_undecided(finding: Mapping[str, Any]) -> str:
+    """Applications without a decision."""
     return (
         f"{of_100(finding['shares'][0])} {finding['group']} and {of_100(finding['shares_reference'][0])} "
         f"{finding['reference_group']} applications ended without a decision. If the excess counts as denied, similar "
@@ -69,7 +72,8 @@ def _undecided(finding: Mapping[str, Any]) -> str:
     )
 
 
-def _part(finding: Mapping[str, Any]) -> str:
+def of_part(finding: Mapping[str, Any]) -> str:
+    """A part of the group."""
     column, _, level = finding["part"].partition(": ")
     return (
         f"Where {column} is {level}, similar {finding['group']} applicants were approved "
@@ -82,9 +86,10 @@ def _range(finding: Mapping[str, Any]) -> str:
     return f"{100 * finding['low']:.0f} to {100 * finding['high']:.0f}"
 
 
-def _place(finding: Mapping[str, Any]) -> str:
-    gap, whole = round(100 * finding["value"]), round(100 * finding["estimate"])
-    share = f"{gap} of the {points(finding['estimate'])}" if gap <= whole else f"More than the whole, {gap} points,"
+def of_place(finding: Mapping[str, Any]) -> str:
+    """What goes through places."""
+    gap, effect = round(100 * finding["value"]), round(100 * finding["estimate"])
+    share = f"{gap} of the {points(finding['estimate'])}" if gap <= effect else f"More than the whole, {gap} points,"
     return (
         f"{share} go through where people live ({_range(finding)}): in one place, similar {finding['group']} "
         "applicants were approved "
@@ -92,7 +97,8 @@ def _place(finding: Mapping[str, Any]) -> str:
     )
 
 
-def _through(finding: Mapping[str, Any]) -> str:
+def of_through(finding: Mapping[str, Any]) -> str:
+    """What goes through branches, officers or channels."""
     return (
         f"{points(finding['value']).capitalize()} ({_range(finding)}) go through the branch, officer or channel: "
         f"without it, similar {finding['group']} applicants were approved "
@@ -100,21 +106,24 @@ def _through(finding: Mapping[str, Any]) -> str:
     )
 
 
-def _ratio(finding: Mapping[str, Any]) -> str:
+def of_ratio(finding: Mapping[str, Any]) -> str:
+    """Denied over expected."""
     return (
         f"{{n}} of {{of}} {finding['group']} applicants were denied, {finding['value']:.1f} times as many as by the "
         f"rule for {finding['reference_group']} applicants ({finding['low']:.1f} to {finding['high']:.1f})."
     )
 
 
-def _bands(finding: Mapping[str, Any]) -> str:
+def of_bands(finding: Mapping[str, Any]) -> str:
+    """What differences inside bands account for."""
     return (
         f"Figures are given in bands; differences inside the bands may account for {points(finding['value'])} of the "
         f"{points(finding['estimate'])}."
     )
 
 
-def _no_noise(finding: Mapping[str, Any]) -> str:
+def of_no_noise(finding: Mapping[str, Any]) -> str:
+    """A lender who decides without chance."""
     return (
         f"The columns explain {of_100(finding['value'])} parts of the decisions on {finding['reference_group']} "
         "applicants: this lender decides by a rule, almost without chance."
@@ -122,13 +131,13 @@ def _no_noise(finding: Mapping[str, Any]) -> str:
 
 
 _SENTENCES = {
-    "copies": _copies,
-    "missing": _missing,
-    "undecided": _undecided,
-    "part": _part,
-    "place": _place,
-    "through": _through,
-    "ratio": _ratio,
-    "bands": _bands,
-    "no_noise": _no_noise,
+    "copies": of_copies,
+    "missing": of_missing,
+    "undecided": of_undecided,
+    "part": of_part,
+    "place": of_place,
+    "through": of_through,
+    "ratio": of_ratio,
+    "bands": of_bands,
+    "no_noise": of_no_noise,
 }

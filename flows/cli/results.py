@@ -425,13 +425,13 @@ def verdicts(
     if not rows:
         raise SpecError(f"the run has no row of {theory or 'verdicts'}; audit again to make it, or leave --theory out")
     document = published(rows)
-    found: list[dict[str, Any]] = []
+    findings: list[dict[str, Any]] = []
     if theory in (None, Theory.DIRECT):
         with suppress(SpecError):  # an early run has no findings
             query = "SELECT * EXCLUDE (run) FROM published_verdict_findings WHERE run = $run"
-            found = ask(lake, run, query, {}).to_pylist()
+            findings = ask(lake, run, query, {}).to_pylist()
     if as_json or format_ == "json":
-        print_json(document | {"findings": published_findings(found)})
+        print_json(document | {"findings": published_findings(findings)})
     elif format_ == "csv":
         listed = [dict(zip(document["columns"], row, strict=True)) for row in document["rows"]]
         print_answer(listed, document["columns"], format_, raw=raw)
@@ -451,7 +451,7 @@ def verdicts(
             }
             shown_rows.append(shown)
         print_answer(shown_rows, [], format_)
-        for finding in found:
+        for finding in findings:
             console.print(f"{finding['sentence']} {finding['next']}", markup=False)
         for sentence in way_on(rows):
             errors.print(sentence, markup=False)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit
 
 from tasks.methods.adjusted.algorithm.design import Control
-from tasks.methods.adjusted.algorithm.judged import Files
+from tasks.methods.adjusted.algorithm.examined import Files
 from tasks.methods.adjusted.algorithm.parts import Split, split_of_number
 from tasks.numerics.arrays import Bools, Floats, Ints
 
@@ -55,8 +55,8 @@ class Applied:
         crowded = np.array([0.16] * 4 + [0.36 / 8] * 8)
         apart = np.array([0.03] * 4 + [0.88 / 8] * 8)
         n = len(self.member)
-        drawn = self.rng.choice(AREAS, n, p=crowded), self.rng.choice(AREAS, n, p=apart)
-        return np.where(self.member, *drawn).astype(np.int32)
+        places = self.rng.choice(AREAS, n, p=crowded), self.rng.choice(AREAS, n, p=apart)
+        return np.where(self.member, *places).astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Lender:
     """Share of the members who are denied beyond the rule for the reference group."""
 
 
-def _decided(
+def decided_files(
     applied: Applied, chance: Floats, base: Floats, extra: Mapping[str, tuple[tuple[str, ...], Ints]] | None = None
 ) -> Lender:
     """The file of a lender who denies with these chances.
@@ -93,59 +93,67 @@ def _decided(
     return Lender(files, float((chance - base)[applied.member].mean()))
 
 
-def _numbered(word: str, count: int) -> tuple[str, ...]:
+def numbered(word: str, count: int) -> tuple[str, ...]:
+    """Names of levels, counted from 1."""
     return tuple(f"{word} {place + 1}" for place in range(count))
 
 
-def _opposed(rng: np.random.Generator, n: int) -> Lender:
+def opposed_files(rng: np.random.Generator, n: int) -> Lender:
+    """Harm in one purpose and favour in another."""
     applied = Applied.drawn(rng, n)
     shift = np.array([-1.3, 1.4, 0.0, 0.0])[applied.purpose] * applied.member
-    return _decided(applied, expit(applied.index + shift), expit(applied.index))
+    return decided_files(applied, expit(applied.index + shift), expit(applied.index))
 
 
-def _thin(rng: np.random.Generator, n: int) -> Lender:
+def thin_files(rng: np.random.Generator, n: int) -> Lender:
+    """Harm among applicants with a thin file alone."""
     applied = Applied.drawn(rng, n)
     thin = rng.random(n) < np.where(applied.member, 0.25, 0.15)
     base, chance = expit(applied.index + 0.4 * thin), expit(applied.index + 0.4 * thin + 1.8 * (thin & applied.member))
-    lender = _decided(applied, chance, base, {"file": (("long", "thin"), thin.astype(np.int32))})
+    lender = decided_files(applied, chance, base, {"file": (("long", "thin"), thin.astype(np.int32))})
     control = Control("file", "number", thin.astype(np.float64))
     return replace(lender, files=replace(lender.files, controls=(*lender.files.controls, control)))
 
 
-def _officer(rng: np.random.Generator, n: int) -> Lender:
+def officer_files(rng: np.random.Generator, n: int) -> Lender:
+    """One officer of ten denies more of the group."""
     applied = Applied.drawn(rng, n)
     officer = rng.integers(0, OFFICERS, n).astype(np.int32)
     base = expit(applied.index)
     chance = np.where((officer == 0) & applied.member, np.minimum(base + 0.3, 1), base)
-    lender = _decided(applied, chance, base, {"officer": (_numbered("officer", OFFICERS), officer)})
+    lender = decided_files(applied, chance, base, {"officer": (numbered("officer", OFFICERS), officer)})
     return replace(lender, files=replace(lender.files, cluster=officer))
 
 
-def _quarter(rng: np.random.Generator, n: int) -> Lender:
+def quarter_files(rng: np.random.Generator, n: int) -> Lender:
+    """Harm in the first quarter alone."""
     applied = Applied.drawn(rng, n)
     quarter = rng.integers(0, 4, n).astype(np.int32)
     chance = expit(applied.index + 1.5 * ((quarter == 0) & applied.member))
-    return _decided(applied, chance, expit(applied.index), {"quarter": (_numbered("quarter", 4), quarter)})
+    return decided_files(applied, chance, expit(applied.index), {"quarter": (numbered("quarter", 4), quarter)})
 
 
-def _areas(rng: np.random.Generator, n: int) -> Lender:
+def areas_files(rng: np.random.Generator, n: int) -> Lender:
+    """A rule blind to the group denies where most of the group live."""
     applied = Applied.drawn(rng, n)
     area = applied.area()
     strict = area < 4
     chance, share = expit(applied.index + 1.4 * strict), float(strict[~applied.member].mean())
     base = np.where(applied.member, share * expit(applied.index + 1.4) + (1 - share) * expit(applied.index), chance)
-    names = _numbered("area", AREAS)
-    lender = _decided(applied, chance, base, {"area": (names, area)})
+    names = numbered("area", AREAS)
+    lender = decided_files(applied, chance, base, {"area": (names, area)})
     place = Control("area", "category", area.astype(np.float64), names)
     return replace(lender, files=replace(lender.files, places=(place,)))
 
 
-def _lacking(member: bool, column: int, share: float, shift: float) -> Callable[[np.random.Generator, int], Lender]:
+def lacking_files(
+    member: bool, column: int, share: float, shift: float
+) -> Callable[[np.random.Generator, int], Lender]:
     """A lender whose denied files of one side lack a number."""
 
     def draw(rng: np.random.Generator, n: int) -> Lender:
         applied = Applied.drawn(rng, n, worse=0.0)
-        lender = _decided(applied, expit(applied.index + shift * applied.member), expit(applied.index))
+        lender = decided_files(applied, expit(applied.index + shift * applied.member), expit(applied.index))
         emptied = lender.files.denied & (applied.member == member)
         gone = rng.random(n) < np.where(emptied, share, 0.02)
         control = lender.files.controls[column]
@@ -156,46 +164,52 @@ def _lacking(member: bool, column: int, share: float, shift: float) -> Callable[
     return draw
 
 
-def _withdrawn(rng: np.random.Generator, n: int) -> Lender:
+def withdrawn_files(rng: np.random.Generator, n: int) -> Lender:
+    """Most of the group's denials are filed as withdrawn."""
     applied = Applied.drawn(rng, n, worse=0.0)
-    lender = _decided(applied, expit(applied.index + applied.member), expit(applied.index))
+    lender = decided_files(applied, expit(applied.index + applied.member), expit(applied.index))
     share = np.where(lender.files.denied & applied.member, 0.6, 0.03)
     undecided = rng.random(n) < share
     return replace(lender, files=replace(lender.files, denied=lender.files.denied & ~undecided, undecided=undecided))
 
 
-def _seldom(rng: np.random.Generator, n: int) -> Lender:
+def seldom_files(rng: np.random.Generator, n: int) -> Lender:
+    """Few are denied, and the group three times as often as expected."""
     applied = Applied.drawn(rng, n, level=-6.4)
     base = expit(applied.index)
-    return _decided(applied, np.where(applied.member, np.minimum(3 * base, 1), base), base)
+    return decided_files(applied, np.where(applied.member, np.minimum(3 * base, 1), base), base)
 
 
-def _copied(rng: np.random.Generator, n: int) -> Lender:
-    lender = _equal(rng, n)
+def copied_files(rng: np.random.Generator, n: int) -> Lender:
+    """No harm, and every application four times in the file."""
+    lender = equal_files(rng, n)
     return replace(lender, files=lender.files.taken(np.tile(np.arange(n), 4)))
 
 
-def _team(rng: np.random.Generator, n: int) -> Lender:
+def team_files(rng: np.random.Generator, n: int) -> Lender:
+    """No harm, and officers of unlike strictness."""
     applied = Applied.drawn(rng, n, worse=0.0)
     crowded, apart = np.array([0.8 / 6] * 6 + [0.2 / 24] * 24), np.array([0.06 / 6] * 6 + [0.94 / 24] * 24)
     officer = np.where(applied.member, rng.choice(TEAM, n, p=crowded), rng.choice(TEAM, n, p=apart)).astype(np.int32)
     chance = expit(applied.index + rng.standard_normal(TEAM)[officer])
-    lender = _decided(applied, chance, chance, {"officer": (_numbered("officer", TEAM), officer)})
+    lender = decided_files(applied, chance, chance, {"officer": (numbered("officer", TEAM), officer)})
     return replace(lender, files=replace(lender.files, cluster=officer))
 
 
-def _equal(rng: np.random.Generator, n: int) -> Lender:
+def equal_files(rng: np.random.Generator, n: int) -> Lender:
+    """No harm, and equal finances."""
     applied = Applied.drawn(rng, n, worse=0.0)
-    return _decided(applied, expit(applied.index), expit(applied.index))
+    return decided_files(applied, expit(applied.index), expit(applied.index))
 
 
-def _honest(rng: np.random.Generator, n: int) -> Lender:
+def honest_files(rng: np.random.Generator, n: int) -> Lender:
+    """No harm, worse finances, gaps and withdrawals at random, areas that nobody looks at."""
     applied = Applied.drawn(rng, n, worse=0.5)
     area, base = applied.area(), expit(applied.index)
     steps = np.array([5.0, 10.0, 2.0, 2.0])
     rounded = replace(applied, numbers=np.maximum(np.round(applied.numbers / steps), 1) * steps)
-    names = _numbered("area", AREAS)
-    lender = _decided(rounded, base, base, {"area": (names, area)})
+    names = numbered("area", AREAS)
+    lender = decided_files(rounded, base, base, {"area": (names, area)})
     money = lender.files.controls[0]
     money = replace(money, values=np.where(rng.random(n) < 0.04, np.nan, money.values))
     undecided = rng.random(n) < 0.06
@@ -227,16 +241,16 @@ class Shape:
 
 HONEST, HIDDEN = (WITHIN, OPEN), (OPEN, OUTSIDE)
 SHAPES = (
-    Shape("opposed purposes", 6000, _opposed, (OUTSIDE,), ("part",), part="refinancing", harms=True),
-    Shape("thin files", 5000, _thin, (OUTSIDE,), ("part",), part="thin", harms=True),
-    Shape("one officer", 6000, _officer, (OUTSIDE,), ("part",), part="officer 1", harms=True),
-    Shape("one quarter", 6000, _quarter, (OUTSIDE,), ("part",), part="quarter 1", harms=True),
-    Shape("areas", 5000, _areas, (OUTSIDE,), ("place",), ("part",), harms=True),
-    Shape("reference files lack money", 5000, _lacking(False, 0, 0.5, 0.0), (OPEN,), ("missing",)),
-    Shape("group files lack debt", 5000, _lacking(True, 2, 0.6, 0.95), HIDDEN, ("missing",)),
-    Shape("filed as withdrawn", 5000, _withdrawn, HIDDEN, ("undecided",)),
-    Shape("seldom denied", 18000, _seldom, (OUTSIDE,), ("ratio",), ("part",), harms=True),
-    Shape("copied", 1600, _copied, HONEST, ("copies",)),
-    Shape("unlike officers", 4000, _team, HONEST),
-    Shape("honest", 6000, _honest, HONEST),
+    Shape("opposed purposes", 6000, opposed_files, (OUTSIDE,), ("part",), part="refinancing", harms=True),
+    Shape("thin files", 5000, thin_files, (OUTSIDE,), ("part",), part="thin", harms=True),
+    Shape("one officer", 6000, officer_files, (OUTSIDE,), ("part",), part="officer 1", harms=True),
+    Shape("one quarter", 6000, quarter_files, (OUTSIDE,), ("part",), part="quarter 1", harms=True),
+    Shape("areas", 5000, areas_files, (OUTSIDE,), ("place",), ("part",), harms=True),
+    Shape("reference files lack money", 5000, lacking_files(False, 0, 0.5, 0.0), (OPEN,), ("missing",)),
+    Shape("group files lack debt", 5000, lacking_files(True, 2, 0.6, 0.95), HIDDEN, ("missing",)),
+    Shape("filed as withdrawn", 5000, withdrawn_files, HIDDEN, ("undecided",)),
+    Shape("seldom denied", 18000, seldom_files, (OUTSIDE,), ("ratio",), ("part",), harms=True),
+    Shape("copied", 1600, copied_files, HONEST, ("copies",)),
+    Shape("unlike officers", 4000, team_files, HONEST),
+    Shape("honest", 6000, honest_files, HONEST),
 )

@@ -18,8 +18,8 @@ from schemas.tables.readings import WRITTEN_BY_ADJUST
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.methods.adjusted.adjust.examination import tables_of
 from tasks.methods.adjusted.adjust.rows import table_of
+from tasks.methods.adjusted.algorithm.examined import Files, Rules, examine
 from tasks.methods.adjusted.algorithm.expected import LimitRule
-from tasks.methods.adjusted.algorithm.judged import Files, Rules, examine
 from tasks.metrics.algorithm.verdicts import Case, Limit, Verdict, judge
 from tasks.metrics.algorithm.verdicts import Rules as StateRules
 from tasks.metrics.readings import Facts, facts_of, findings_of, judged_case
@@ -50,7 +50,7 @@ class Answer:
 
 def answer_to(lender: Lender, seed: int) -> Answer:
     """The state and the findings of a planted lender."""
-    files, found = _once(lender.files)
+    files, copied_rows = _once(lender.files)
     limits = SETTINGS.limits.direct
     if limits is None:
         raise ValueError("the bench needs a limit of similar applicants")
@@ -67,7 +67,7 @@ def answer_to(lender: Lender, seed: int) -> Answer:
     case = Case(*of_group, float("nan"), None, Limit(limits.points), None)  # type: ignore[arg-type]
     case = judged_case(case, facts[whose], 0.0, float("nan"), SETTINGS)
     (verdict,) = judge([case], StateRules(SETTINGS.alpha, SETTINGS.minimum_n, SETTINGS.minimum_events))
-    findings = list(findings_of(facts, found, SETTINGS))
+    findings = list(findings_of(facts, copied_rows, SETTINGS))
     part = next((finding["part"] for finding in findings if finding["kind"] == "part"), "")
     evidence = case.evidence
     covered = evidence is not None and (
@@ -86,8 +86,8 @@ def _once(files: Files) -> tuple[Files, dict[str, object] | None]:
     if not result.beyond_chance:
         return files, None
     rows, copied = len(files.denied), int(result.later.sum())
-    found: dict[str, object] = {"rows": rows, "sets": result.sets, "copied": copied, "left_out": True}
-    return files.taken(~result.later), found
+    copied_rows: dict[str, object] = {"rows": rows, "sets": result.sets, "copied": copied, "left_out": True}
+    return files.taken(~result.later), copied_rows
 
 
 def answers(shape: Shape, reps: int, first: int = 0, rows: int | None = None) -> list[Answer]:
@@ -98,23 +98,23 @@ def answers(shape: Shape, reps: int, first: int = 0, rows: int | None = None) ->
     ]
 
 
-def line_of(shape: Shape, given: Sequence[Answer]) -> Row:
+def line_of(shape: Shape, seen_answers: Sequence[Answer]) -> Row:
     """The row of a shape: how often it was right, and what was found."""
-    reps = len(given)
-    states = Counter(answer.state for answer in given)
-    kinds = Counter(kind for answer in given for kind in answer.kinds)
+    reps = len(seen_answers)
+    states = Counter(answer.state for answer in seen_answers)
+    kinds = Counter(kind for answer in seen_answers for kind in answer.kinds)
     right = sum(states[state] for state in shape.states) / reps
     finds = {kind: kinds[kind] / reps for kind in shape.finds}
     loud = {k: kinds[k] / reps for k in KINDS if k not in (*shape.finds, *shape.may_find) and kinds[k]}
-    named = sum(shape.part in answer.part for answer in given) / reps if shape.part else 1.0
+    named = sum(shape.part in answer.part for answer in seen_answers) / reps if shape.part else 1.0
     met = right >= RIGHT and min([named, *finds.values()]) >= RIGHT and max([*loud.values(), 0.0]) <= QUIET
     share = states[OUTSIDE] / reps
     words = [f"{'power' if shape.harms else 'outside'} {share:.2f}", f"within {states[WITHIN] / reps:.2f}"]
-    words += [f"coverage {sum(answer.covered for answer in given) / reps:.2f}"]
+    words += [f"coverage {sum(answer.covered for answer in seen_answers) / reps:.2f}"]
     words += [f"{kind} {value:.2f}" for kind, value in (*finds.items(), *loud.items())]
     words += [f"named {named:.2f}"] if shape.part else []
     target = against(f"{' or '.join(shape.states)}, finds {', '.join(shape.finds) or 'nothing'}", met)
-    return row(shape.name, reps, "state right", ratio=right, **target, found=", ".join(words))
+    return row(shape.name, reps, "state right", ratio=right, **target, copied_rows=", ".join(words))
 
 
 def _lines(room: Room) -> Iterator[Row]:

@@ -67,8 +67,8 @@ class Facts:
         """Whether missing values are a finding: they depend on the decision, and move the effect."""
         weighted = self.readings.get("weighted")
         p = min((row["p"] for name, row in self.left_out.items() if name != NO_DECISION), default=1.0)
-        moved = weighted is not None and abs(weighted["difference"]) > MISSING_POINTS
-        return moved and bool(self.row["depends"]) and p < MISSING_P
+        shifts = weighted is not None and abs(weighted["difference"]) > MISSING_POINTS
+        return shifts and bool(self.row["depends"]) and p < MISSING_P
 
     def undecided(self, limit: float | None) -> bool:
         """Whether applications without a decision are a finding: the excess of either group is beyond the limit."""
@@ -108,13 +108,15 @@ def facts_of(tables: Mapping[str, pa.Table]) -> dict[Whose, Facts]:
     out = {}
     for row in tables[JUDGED_EFFECTS.name].to_pylist():
         whose: Whose = tuple(row[name] for name in KEY)
-        own = {name: [r for r in of_table if tuple(r[k] for k in KEY) == whose] for name, of_table in rows.items()}
+        rows_of_group = {
+            name: [r for r in of_table if tuple(r[k] for k in KEY) == whose] for name, of_table in rows.items()
+        }
         out[whose] = Facts(
             row,
-            {reading["reading"]: reading for reading in own[READINGS.name]},
-            own[PARTS.name],
-            {left_out["what"]: left_out for left_out in own[LEFT_OUT.name]},
-            own[CARRIERS.name],
+            {reading["reading"]: reading for reading in rows_of_group[READINGS.name]},
+            rows_of_group[PARTS.name],
+            {left_out["what"]: left_out for left_out in rows_of_group[LEFT_OUT.name]},
+            rows_of_group[CARRIERS.name],
         )
     return out
 
@@ -145,7 +147,7 @@ def judged_case(case: Case, facts: Facts, bias: float, robustness: float, settin
     row = facts.row
     if not facts.measured:
         return case
-    judged = Estimated(
+    estimate = Estimated(
         row["value"],
         row["se_at_limit"],
         df=math.inf if row["df"] is None else row["df"],
@@ -153,14 +155,16 @@ def judged_case(case: Case, facts: Facts, bias: float, robustness: float, settin
         robustness=robustness,
         plain=(row["se"], math.inf if row["df"] is None else row["df"]),
     )
-    others = [
+    in_hull = [
         Estimated(r["value"], r["se"], df=math.inf if r["df"] is None else r["df"], bias=bias) for r in facts.in_hull
     ]
-    evidence: Evidence = Hull((judged, *others)) if others else judged
+    evidence: Evidence = Hull((estimate, *in_hull)) if in_hull else estimate
     counts = Counts(*(row[name] for name in ("n", "events", "n_reference", "events_reference")))
     limit = None if case.limit is None else Limit(row["limit"], case.limit.side)
-    found = facts.missing or facts.undecided(settings.limits.undecided)
-    outside = [] if found else [part for part in named_parts(facts, row["value"]) if _above(part, bias, settings, row)]
+    misleads = facts.missing or facts.undecided(settings.limits.undecided)
+    outside = (
+        [] if misleads else [part for part in named_parts(facts, row["value"]) if _above(part, bias, settings, row)]
+    )
     barring = [part for part in facts.parts if part["bars"]]
     bars = f"a part of the group may lie beyond its limit: {part_words(_strongest(barring)[0])}" if barring else ""
     if not settings.parts.by or settings.limits.part is None:
@@ -174,7 +178,7 @@ def judged_case(case: Case, facts: Facts, bias: float, robustness: float, settin
         left_out=0.0,
         part_outside=part_words(outside[0]) if outside else "",
         bars=bars,
-        sample_settles=not (others or found),
+        sample_settles=not (in_hull or misleads),
     )
 
 
@@ -189,8 +193,8 @@ def _above(part: Row, bias: float, settings: Verdicts, row: Row) -> bool:
 
 def named_parts(facts: Facts, value: float) -> list[Row]:
     """Parts outside, the strongest first; where the whole is outside, those alone that exceed the rest."""
-    judged = Estimated(value, facts.row["se_at_limit"] or 1e-12)
-    whole_outside = judged.bound(_ONE_SIDED, upper=False) > (facts.row["limit"] or 0.0)
+    estimate = Estimated(value, facts.row["se_at_limit"] or 1e-12)
+    whole_outside = estimate.bound(_ONE_SIDED, upper=False) > (facts.row["limit"] or 0.0)
     return _strongest([p for p in facts.parts if p["outside"] and (p["exceeds_rest"] or not whole_outside)])
 
 
@@ -211,7 +215,7 @@ def findings_of(facts: Mapping[Whose, Facts], copies: Row | None, settings: Verd
     """Rows of the table of findings, without sentences: what was found, of which group, how large.
 
     Args:
-        facts: of every group that is judged.
+        facts: of every group that is estimate.
         copies: the row of the table of copies where it is a finding.
         settings: of verdicts.
     """
@@ -236,14 +240,14 @@ def findings_of(facts: Mapping[Whose, Facts], copies: Row | None, settings: Verd
 
 def _of_group(facts: Facts, settings: Verdicts) -> Iterator[dict[str, Any]]:
     row = facts.row
-    judged = Estimated(row["value"], row["se_at_limit"] or 1e-12, df=row["df"] or math.inf)
+    estimate = Estimated(row["value"], row["se_at_limit"] or 1e-12, df=row["df"] or math.inf)
     lacking = {name: r for name, r in facts.left_out.items() if name != NO_DECISION}
     if facts.missing:
         most = min(lacking.values(), key=lambda r: (r["p"], -r["n"] - r["n_reference"]))
         weighted = facts.readings["weighted"]
         yield {
             **{"kind": "missing", "part": most["what"], "n": most["n"] + most["n_reference"]},
-            **{"value": weighted["value"], **_ends(judged, weighted)},
+            **{"value": weighted["value"], **_ends(estimate, weighted)},
             "shares": [most[f"share_{name}"] for name in ("denied", "approved")],
             "shares_reference": [most[f"share_{name}_reference"] for name in ("denied", "approved")],
         }
@@ -262,7 +266,7 @@ def _of_group(facts: Facts, settings: Verdicts) -> Iterator[dict[str, Any]]:
                 **{"low": part["low"], "high": part["high"], "estimate": row["value"]},
             }
     yield from _through(facts)
-    if row["rare"] and judged.bound(_ONE_SIDED, upper=False) > row["limit"]:
+    if row["rare"] and estimate.bound(_ONE_SIDED, upper=False) > row["limit"]:
         yield {
             **{"kind": "ratio", "n": row["events"], "value": row["ratio"]},
             **{"low": row["ratio_low"], "high": row["ratio_high"], "of": row["n"], "estimate": row["expected"]},
@@ -291,22 +295,22 @@ def _through(facts: Facts) -> Iterator[dict[str, Any]]:
         yield {"kind": "through", "n": facts.row["n"], "value": gap.value, **ends, "estimate": facts.row["value"]}
 
 
-def _ends(judged: Estimated, other: Row) -> dict[str, float]:
+def _ends(estimate: Estimated, other: Row) -> dict[str, float]:
     """Ends of the 95 % hull of two readings."""
     df = math.inf if other["df"] is None else other["df"]
-    hull = Hull((judged, Estimated(other["value"], other["se"], df=df)))
+    hull = Hull((estimate, Estimated(other["value"], other["se"], df=df)))
     return {"low": hull.bound(_TWO_SIDED, upper=False), "high": hull.bound(_TWO_SIDED, upper=True)}
 
 
-def findings_table(found: Iterable[Mapping[str, Any]], references: Mapping[str, str]) -> pa.Table:
+def findings_table(findings: Iterable[Mapping[str, Any]], references: Mapping[str, str]) -> pa.Table:
     """Findings as a table, with their sentences; those of one kind in the order in which they were found.
 
     Args:
-        found: as ``findings_of`` gives them.
+        findings: as ``findings_of`` gives them.
         references: protected attribute -> its reference group.
     """
     rows = []
-    for finding in found:
+    for finding in findings:
         full = {**finding, "reference_group": references.get(finding["protected_attribute"], "")}
         rows.append({**full, "sentence": sentence(full), "next": next_step(full)})
     rows.sort(key=lambda row: FINDING_KINDS.index(row["kind"]))

@@ -127,11 +127,11 @@ def measure(
     }
     references = {p.name: p.reference for p in settings.protected}
     copied = [row for row in copies.to_pylist() if row["beyond_chance"]]
-    found = findings_of(facts, copied[0] if copied else None, settings.verdicts)
+    findings = findings_of(facts, copied[0] if copied else None, settings.verdicts)
     tables = {
         MEASURES.name: MEASURES.build(**columns),
         **verdicts.tables(judgement),
-        VERDICT_FINDINGS.name: findings_table(found, references),
+        VERDICT_FINDINGS.name: findings_table(findings, references),
     }
     return Produced(tables)
 

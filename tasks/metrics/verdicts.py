@@ -233,8 +233,8 @@ class Gathered:
                 return replace(case, value=ratio, problem=_HELD)
             evidence = algorithm.Estimated(ratio, se, logarithmic=True)
         if maker == DecisionMaker.LENDER:
-            others = [*self._clustered_ratio(attribute, group, ratio), *self._over_all(attribute, group, counts)]
-            evidence = algorithm.Hull((evidence, *others)) if others else evidence
+            beside = [*self._clustered_ratio(attribute, group, ratio), *self._over_all(attribute, group, counts)]
+            evidence = algorithm.Hull((evidence, *beside)) if beside else evidence
             case = replace(case, bars=self._rare_denials(counts))
         return replace(case, value=ratio, evidence=evidence)
 
@@ -323,8 +323,8 @@ class Gathered:
             )
             case = replace(case, counts=used, left_out=left_out)
         if facts is not None and facts.measured and judgement.measure == JUDGED_MEASURE:
-            judged = judged_case(case, facts, bias, inference.robustness, self.verdicts)
-            return replace(judged, problem=unjudged(aggregate.note))
+            full_case = judged_case(case, facts, bias, inference.robustness, self.verdicts)
+            return replace(full_case, problem=unjudged(aggregate.note))
         errors = inference.se, inference.scale == "log", inference.df, bias, inference.robustness, inference.se_above
         evidence: algorithm.Evidence = algorithm.Estimated(aggregate.value, *errors)
         return replace(case, evidence=evidence, problem=unjudged(aggregate.note))

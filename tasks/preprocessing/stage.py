@@ -118,17 +118,17 @@ def _copied(applications: pa.Table, memberships: pa.Table, settings: PreprocessS
     """Applications that are left out as copies, ``(n,)``, and the row of the table of copies."""
     ids = applications["row_id"].to_numpy()
     groups = [of.group for of in groups_of(memberships, ids, settings.protected).values()]
-    found = algorithm.copies(cells_of(applications, groups))
-    left_out = found.beyond_chance and settings.copies == "once"
+    result = algorithm.copies(cells_of(applications, groups))
+    left_out = result.beyond_chance and settings.copies == "once"
     row = COPIES.build(
         rows=[len(ids)],
-        sets=[found.sets],
-        copied=[int(found.later.sum())],
-        expected=[found.expected],
-        beyond_chance=[found.beyond_chance],
+        sets=[result.sets],
+        copied=[int(result.later.sum())],
+        expected=[result.expected],
+        beyond_chance=[result.beyond_chance],
         left_out=[left_out],
     )
-    return found.later & left_out, row
+    return result.later & left_out, row
 
 
 def _refused_copies(rows: pa.Table) -> pa.Table:

@@ -87,18 +87,18 @@ def _read(settings: AbandonedSettings, names: list[str]) -> pa.Table:
     """The rows of the source that ingest refuses for want of a decision, in the order of the source."""
     columns = {name: settings.columns[name] for name in names}
     source, decision = settings.source, settings.decision
-    wanted = [*([settings.row_id] if settings.row_id else []), decision.column]
-    wanted += [*([settings.outcome.column] if settings.outcome else [])]
-    wanted += [*(c for p in settings.protected for c in p.columns), *source.keep, *names]
-    wanted += [derived.column for derived in source.derive.values()]
-    to_read = list(dict.fromkeys(name for name in wanted if name not in source.derive))
+    names_to_read = [*([settings.row_id] if settings.row_id else []), decision.column]
+    names_to_read += [*([settings.outcome.column] if settings.outcome else [])]
+    names_to_read += [*(c for p in settings.protected for c in p.columns), *source.keep, *names]
+    names_to_read += [derived.column for derived in source.derive.values()]
+    to_read = list(dict.fromkeys(name for name in names_to_read if name not in source.derive))
     question = Question(source, settings.row_id, decision, settings.outcome, settings.protected, columns)
     with database(None) as connection, registry.lay(source, to_read, connection) as source_view:
-        judged = statement(question, source_view, connection)
-        lines = [number for number, (reason, _) in enumerate(judged.lines) if reason in UNDECIDED]
-        bought = f"{judged.cells.text(decision.column)} = '{PURCHASED}'"
+        ingested = statement(question, source_view, connection)
+        lines = [number for number, (reason, _) in enumerate(ingested.lines) if reason in UNDECIDED]
+        bought = f"{ingested.cells.text(decision.column)} = '{PURCHASED}'"
         applied = f"AND place NOT IN (SELECT place FROM cells WHERE {bought})" if settings.codes_decide else ""
         listed = ", ".join(map(str, lines)) or "-1"
         return connection.sql(
-            f"SELECT * FROM ({judged.sql}) WHERE refused IN ({listed}) {applied} ORDER BY place"
+            f"SELECT * FROM ({ingested.sql}) WHERE refused IN ({listed}) {applied} ORDER BY place"
         ).to_arrow_table()

@@ -28,8 +28,8 @@ from tasks.methods.adjusted.adjust.settings import AdjustSettings
 from tasks.methods.adjusted.algorithm.design import Applications, Block, Control
 from tasks.methods.adjusted.algorithm.detection import NORMAL_95, telling
 from tasks.methods.adjusted.algorithm.estimators import POOR, Effect
+from tasks.methods.adjusted.algorithm.examined import Examined, Files, Rules, approval_error
 from tasks.methods.adjusted.algorithm.expected import LimitRule
-from tasks.methods.adjusted.algorithm.judged import Examined, Files, Rules, approval_error
 from tasks.methods.adjusted.algorithm.ladder import Ladder
 from tasks.methods.adjusted.algorithm.parts import Rules as PartRules
 from tasks.methods.adjusted.algorithm.parts import Split, split_of_number
@@ -82,7 +82,7 @@ def files_of(
     undecided = np.arange(rows.num_rows) >= applications.num_rows
     denied = ~rows["favourable"].to_numpy() & ~undecided
     groups = groups_of(memberships, rows["row_id"].to_numpy(), settings.protected)
-    own = groups[p.name]
+    grouped = groups[p.name]
     controls = []
     for block in settings.blocks:
         controls += [control(rows, name, settings.columns[name]) for name in block.columns if name not in left_out]
@@ -104,9 +104,9 @@ def files_of(
     files = Files(
         denied,
         undecided,
-        own.group,
-        own.groups,
-        own.reference,
+        grouped.group,
+        grouped.groups,
+        grouped.reference,
         tuple(controls),
         tuple(places),
         frozenset(settings.through),
@@ -120,15 +120,15 @@ def _splits(rows: pa.Table, name: str, column: ColumnSpec) -> list[Split]:
     """The ways in which one column parts the applications: quarters and halves of a date, thirds, levels."""
     if not DATES.isdisjoint(words_of(name)) and (times := _times(rows, name, column)):
         return times
-    made: Control = control(rows, name, column)
+    coded: Control = control(rows, name, column)
     if column.type is Kind.CONTINUOUS:
-        finite = made.values[np.isfinite(made.values)]
-        return [split_of_number(name, made.values)] if len(np.unique(finite[:1000])) > 1 else []
+        finite = coded.values[np.isfinite(coded.values)]
+        return [split_of_number(name, coded.values)] if len(np.unique(finite[:1000])) > 1 else []
     if column.type is Kind.BINARY:
         levels = column.order or tuple(sorted(rows[name].to_pandas().dropna().unique()))
     else:
-        levels = made.categories
-    code = np.where(np.isfinite(made.values), made.values, -1).astype(np.int32)
+        levels = coded.categories
+    code = np.where(np.isfinite(coded.values), coded.values, -1).astype(np.int32)
     return [Split(name, tuple(map(str, levels)), code)]
 
 
@@ -136,17 +136,17 @@ def _times(rows: pa.Table, name: str, column: ColumnSpec) -> list[Split]:
     """Quarters and half years of a month, 1 to 12, or of a date such as 2025-03-31; none of anything else."""
     if column.type is Kind.CONTINUOUS:
         month = rows[name].to_numpy().astype(np.float64)
-        whole = np.isfinite(month)
-        if not whole.any() or not np.isin(month[whole], np.arange(1, MONTHS + 1)).all():
+        valid = np.isfinite(month)
+        if not valid.any() or not np.isin(month[valid], np.arange(1, MONTHS + 1)).all():
             return []
         year = np.full(len(month), "", dtype=object)
     else:
         matched = rows[name].to_pandas().astype("string").str.extract(_DAY)
-        whole = matched[0].notna().to_numpy()
-        if whole.mean() < 1 / 2:
+        valid = matched[0].notna().to_numpy()
+        if valid.mean() < 1 / 2:
             return []
         month = pd.to_numeric(matched[1]).to_numpy(dtype=float, na_value=np.nan)
-        year = np.where(whole, matched[0].fillna("").to_numpy(dtype=object) + " ", "")
+        year = np.where(valid, matched[0].fillna("").to_numpy(dtype=object) + " ", "")
     out = []
     for length, word in ((QUARTERS, "quarter"), (HALVES, "half year")):
         first = (np.nan_to_num(month, nan=1.0) - 1) // length * length + 1
@@ -154,7 +154,7 @@ def _times(rows: pa.Table, name: str, column: ColumnSpec) -> list[Split]:
             [f"{y}months {f:.0f} to {f + length - 1:.0f}" for y, f in zip(year, first, strict=True)], dtype=object
         )
         levels, code = np.unique(labels, return_inverse=True)
-        out.append(Split(f"{name} ({word})", tuple(levels.tolist()), np.where(whole, code, -1).astype(np.int32)))
+        out.append(Split(f"{name} ({word})", tuple(levels.tolist()), np.where(valid, code, -1).astype(np.int32)))
     return out
 
 

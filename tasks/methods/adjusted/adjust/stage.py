@@ -50,7 +50,7 @@ def adjust(
     # these load what fits
     from tasks.methods.adjusted.adjust.examination import effect_of, files_of, rules_of, tables_of, unjudged
     from tasks.methods.adjusted.adjust.rows import cases, exchanged, judged, of_columns, rows_of, table_of
-    from tasks.methods.adjusted.algorithm.judged import examine
+    from tasks.methods.adjusted.algorithm.examined import examine
     from tasks.methods.adjusted.algorithm.ladder import climb, primary_rung
 
     applications = without_copies(applications, refusals)
@@ -72,8 +72,8 @@ def adjust(
         if rung is None:
             ladder = ladder.extended(unjudged(ladder))
         elif case.decision_maker == DecisionMaker.LENDER:
-            p, taken = by_name[case.attribute], set(left_out) | set(one_sided(applications, settings.splits))
-            files, cluster = files_of(applications, abandoned, everybody, p, taken, case_settings)
+            p, without = by_name[case.attribute], set(left_out) | set(one_sided(applications, settings.splits))
+            files, cluster = files_of(applications, abandoned, everybody, p, without, case_settings)
             rng = np.random.default_rng([settings.seed, crc32(f"parts|{case.attribute}".encode())])
             results = examine(files, rules_of(settings), rng)
             blocks = tuple(block.name for block in case.applications.blocks[:rung])

@@ -126,7 +126,7 @@ class Rule:
         """Whether the lender decides without chance, as by a cut-off."""
         return self.explained > NO_NOISE
 
-    def moved(self, gradient: Floats) -> Floats:
+    def shifted(self, gradient: Floats) -> Floats:
         """``(n,)`` influence of the reference rows on a mean of p0 with this gradient by the coefficients."""
         rows, columns = int(self.reference.sum()), self.x.shape[1]
         influence = np.zeros(len(self.y))
@@ -183,9 +183,9 @@ def effect_on(rule: Rule, members: Bools) -> Effect:
     p0 = rule.p0[members]
     gradient = (share[members] * p0 * (1 - p0)) @ rule.x[members]
     value, expected = float(share @ (rule.y - rule.p0)), float(share @ rule.p0)
-    moved = rule.moved(gradient)
-    influence = share * (rule.y - rule.p0 - value) - moved
-    of_expected = share * (rule.p0 - expected) + moved
+    shifted = rule.shifted(gradient)
+    influence = share * (rule.y - rule.p0 - value) - shifted
+    of_expected = share * (rule.p0 - expected) + shifted
     return Effect(value, expected, influence, of_expected, members, int(members.sum()), value + expected)
 
 
@@ -333,8 +333,8 @@ def targeted(rule: Rule, effect: Effect, odds: Floats) -> tuple[float, Floats]:
         shift += min(max(step, -1.0), 1.0)
         if abs(step) < 1e-10:
             break
-    moved = expit(index + shift)
-    value = float((rule.y - moved)[effect.members].mean())
-    influence = np.where(effect.members, rule.y - moved - value, 0.0) / effect.n
-    influence[rule.reference] -= weight * (y - moved[rule.reference]) / effect.n
+    shifted = expit(index + shift)
+    value = float((rule.y - shifted)[effect.members].mean())
+    influence = np.where(effect.members, rule.y - shifted - value, 0.0) / effect.n
+    influence[rule.reference] -= weight * (y - shifted[rule.reference]) / effect.n
     return value, influence

@@ -216,8 +216,8 @@ def _columns(rule: Rule, inside: Inside, splits: Sequence[Split], rules: Rules) 
             n = int(counts[level])
             if n < rules.minimum_n or n > LARGEST_SHARE * inside.effect.n:
                 continue
-            here = split.code == level
-            members, reference = of_group & here, rule.reference & here
+            inside_level = split.code == level
+            members, reference = of_group & inside_level, rule.reference & inside_level
             n_reference = int(reference.sum())
             if n_reference < rules.minimum_n:
                 continue
@@ -251,7 +251,7 @@ def _cross_products(
     """
     count, rows = len(columns), len(rule.y)
     by_clusters = np.zeros(count)
-    moved = np.stack([column.gradient for column in columns]) @ rule.inverse
+    slopes = np.stack([column.gradient for column in columns]) @ rule.inverse
     reference_rows, k = int(rule.reference.sum()), rule.x.shape[1]
     factor = math.sqrt(reference_rows / max(reference_rows - k, 1))
     residual, sizes = rule.y - rule.p0, [int(column.members.sum()) for column in columns]
@@ -261,9 +261,9 @@ def _cross_products(
         """Of the rows of a slice on one part."""
         column = columns[place]
         inside = column.members[part] * (residual[part] - column.mean) / sizes[place]
-        here = rule.reference[part] & (column.split.code[part] == column.level)
-        outside = here * column.inside.odds[part] * (residual[part] - column.taken_out) / column.weight
-        through_rule = rule.reference[part] * (rule.x[part] @ moved[place]) * residual[part] * factor
+        inside_level = rule.reference[part] & (column.split.code[part] == column.level)
+        outside = inside_level * column.inside.odds[part] * (residual[part] - column.taken_out) / column.weight
+        through_rule = rule.reference[part] * (rule.x[part] @ slopes[place]) * residual[part] * factor
         out: Floats = inside - outside - through_rule
         return out
 

@@ -2,9 +2,9 @@
 
 The effect rests on files that are complete and decided, on controls as they are declared, and on bands in place of
 figures. Each reading is the same estimate made otherwise; where the two may differ by more than chance, the state is
-read from the hull of both intervals.
+read from the hull of either_side intervals.
 
-Scope: estimates and errors. Which rows and columns: ``judged``. States and sentences: ``tasks.metrics``.
+Scope: estimates and errors. Which rows and columns: ``examined``. States and sentences: ``tasks.metrics``.
 """
 
 import math
@@ -128,13 +128,13 @@ def undecided_rates(counts: tuple[int, int], reference_counts: tuple[int, int], 
     """The same by counts alone, ``(undecided, all)`` of both groups, where no undecided file has its columns."""
     share, of_reference = (undecided / n for undecided, n in (counts, reference_counts))
     variance = share * (1 - share) / counts[1] + of_reference * (1 - of_reference) / reference_counts[1]
-    own = float(effect.influence @ effect.influence)
+    squares = float(effect.influence @ effect.influence)
     excess = share - of_reference
     return Undecided(
         excess,
         Error(math.sqrt(variance)),
         effect.value * (1 - share) + excess,
-        Error(math.sqrt(own + variance)),
+        Error(math.sqrt(squares + variance)),
     )
 
 
@@ -182,7 +182,7 @@ class Carriers:
     """Rules without each column in turn, on some of the rows where they are many."""
 
     rows: slice
-    whole: Rule
+    base: Rule
     without: Mapping[str, tuple[Rule, Ints]]
     """Column -> the rule without it, and its columns of the whole rule."""
     cluster: Ints | None
@@ -191,22 +191,22 @@ class Carriers:
     def of(cls, rule: Rule, columns: Mapping[str, Ints], cluster: Ints | None) -> "Carriers":
         """The rules, each fitted once for all groups."""
         rows = slice(None, None, 1 + len(rule.y) // CARRIER_ROWS)
-        whole = rule_of(rule.x[rows], rule.y[rows], rule.reference[rows], start=rule.coefficients)
-        without = {name: (without_columns(whole, places), places) for name, places in columns.items() if len(places)}
-        return cls(rows, whole, without, None if cluster is None else cluster[rows])
+        base = rule_of(rule.x[rows], rule.y[rows], rule.reference[rows], start=rule.coefficients)
+        without = {name: (without_columns(base, places), places) for name, places in columns.items() if len(places)}
+        return cls(rows, base, without, None if cluster is None else cluster[rows])
 
     def on(self, members: Bools) -> dict[str, Carrier]:
         """What of the effect on a group goes through each column."""
-        own = members[self.rows]
-        if not own.any():
+        of_group = members[self.rows]
+        if not of_group.any():
             return {}
-        effect, both = effect_on(self.whole, own), own | self.whole.reference
+        effect, either_side = effect_on(self.base, of_group), of_group | self.base.reference
         out = {}
         for name, (rule, places) in self.without.items():
-            other = reading_of(effect, effect_on(rule, own), rule, self.cluster)
+            other = reading_of(effect, effect_on(rule, of_group), rule, self.cluster)
             half = float(norm.isf(0.025)) * other.of_difference.se
-            x = np.column_stack([np.ones(int(both.sum())), self.whole.x[np.ix_(both, places)]])
-            auc = area(fit_logit(x, own[both].astype(np.float64), ridge=1e-3).fitted, own[both])
+            x = np.column_stack([np.ones(int(either_side.sum())), self.base.x[np.ix_(either_side, places)]])
+            auc = area(fit_logit(x, of_group[either_side].astype(np.float64), ridge=1e-3).fitted, of_group[either_side])
             out[name] = Carrier(other.difference, other.difference - half, other.difference + half, auc)
         return out
 
@@ -256,8 +256,8 @@ def allowance(code: Ints, rule: Rule, members: Bools, slopes_of: Floats) -> floa
     place[kept] = np.arange(int(kept.sum()))
     at = place[code[members]]
     p0 = rule.p0[members]
-    moved = (steep * (of_members - centre))[at] * p0 * (1 - p0)
-    return float(np.where(at >= 0, moved, 0.0).mean())
+    shift = (steep * (of_members - centre))[at] * p0 * (1 - p0)
+    return float(np.where(at >= 0, shift, 0.0).mean())
 
 
 def _means(cuts: Floats, mean: float, spread: float) -> Floats:

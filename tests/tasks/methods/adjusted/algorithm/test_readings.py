@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from tasks.methods.adjusted.algorithm.design import Control
 from tasks.methods.adjusted.algorithm.expected import LimitRule, effect_on, rule_of
-from tasks.methods.adjusted.algorithm.judged import Examined, Files, Rules, examine
+from tasks.methods.adjusted.algorithm.examined import Examined, Files, Rules, examine
 from tasks.methods.adjusted.algorithm.parts import Split
 from tasks.methods.adjusted.algorithm.readings import (
     allowance,

@@ -287,28 +287,28 @@ def _examined(files: Files, decided: Files, rows: Rows, fitted: _Fitted, group: 
     members = fitted.design.group == group
     effect = effect_on(rule, members)
     judged = judge(rule, effect, rules.limits, cluster)
-    found: dict[str, Reading] = {}
+    results: dict[str, Reading] = {}
     left_out: list[LeftOut] = []
     depends, excess = False, None
     if fitted.weighted is not None:
-        found["weighted"] = reading_of(effect, effect_on(fitted.weighted, members), rule, cluster)
+        results["weighted"] = reading_of(effect, effect_on(fitted.weighted, members), rule, cluster)
         p = _dependence(decided, rows.used, group)
         depends = p < DEPENDS
-        left_out += _lacking(decided, effect, group, found["weighted"])
+        left_out += _lacking(decided, effect, group, results["weighted"])
     if rules.undecided and files.undecided.any():
         excess = _undecided(files, fitted, effect, group)
         if excess is not None:
             as_denied, of_denied = excess.as_denied, excess.of_denied
-            found["undecided"] = Reading(as_denied, of_denied, as_denied - effect.value, of_denied)
+            results["undecided"] = Reading(as_denied, of_denied, as_denied - effect.value, of_denied)
             left_out.append(_without_decision(files, effect, excess, group))
     if in_bands := _in_bands(fitted, members):
-        found["bands"] = Reading(effect.value - in_bands, judged.plain, -in_bands, Error(0.0))
+        results["bands"] = Reading(effect.value - in_bands, judged.plain, -in_bands, Error(0.0))
     for name, other in (("through", fitted.through), ("place", fitted.place)):
         if other is not None:
-            found[name] = reading_of(effect, effect_on(other, members), rule, cluster)
+            results[name] = reading_of(effect, effect_on(other, members), rule, cluster)
     odds = odds_of_membership(rule.x, members, rule.reference)
     value, influence = targeted(rule, effect, odds)
-    found["targeted"] = Reading(
+    results["targeted"] = Reading(
         value,
         error_of(influence, members, rule.reference, cluster),
         value - effect.value,
@@ -322,7 +322,7 @@ def _examined(files: Files, decided: Files, rows: Rows, fitted: _Fitted, group: 
         judged=judged,
         explained=rule.explained,
         no_noise=rule.no_noise,
-        readings=found,
+        readings=results,
         excess=excess,
         left_out=tuple(left_out),
         depends=depends,
@@ -357,9 +357,9 @@ def approval_error(files: Files, group: int) -> Error:
         if rate == 0:
             return Error(math.nan)
         influence[side] = sign * (approved[side] - rate) / (rate * int(side.sum()))
-    both = sides[0] | sides[1]
-    cluster = None if files.cluster is None else files.cluster[both]
-    return error_of(influence[both], sides[0][both], sides[1][both], cluster)
+    rows = sides[0] | sides[1]
+    cluster = None if files.cluster is None else files.cluster[rows]
+    return error_of(influence[rows], sides[0][rows], sides[1][rows], cluster)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -423,13 +423,13 @@ def _ended(files: Files, used: Files) -> _Ended | None:
     clipped = tuple(within_reference(control, of_reference) for control in controls)
     design = build_design(replace(every, controls=clipped).applications(), rows, "squared")
     x = design.x[:, np.r_[0, design.first_control : design.x.shape[1]]]
-    both, weight = every.taken(rows.used), None
+    complete_files, weight = every.taken(rows.used), None
     if not rows.used.all():
         outcome = every.denied.astype(np.int32) + 2 * every.undecided
         sides = [every.group == g for g in range(len(every.groups))]
         weight = weights_of_complete(rows.used, outcome, sides)[rows.used]
     reference = design.group == files.reference
-    rules = undecided_rules(x, both.denied, both.undecided, reference, weight)
+    rules = undecided_rules(x, complete_files.denied, complete_files.undecided, reference, weight)
     return _Ended(rules, design.group, design.cluster)
 
 
