@@ -1,4 +1,4 @@
-"""Words of column names: places, and through whom an application went.
+"""Words of column names: places, and the branches and officers of an application.
 
 One vocabulary for drafted specs and for the denial ladder, read by words: ``property_zip_code`` holds the word zip.
 """
@@ -29,10 +29,10 @@ def words_of(name: str) -> tuple[str, ...]:
 
 
 def is_place(name: str) -> bool:
-    """Whether a column says where, by the words of its name."""
+    """Whether a column is a place, by the words of its name."""
     return not PLACES.isdisjoint(words_of(name))
 
 
 def is_through(name: str) -> bool:
-    """Whether a column says through whom an application went, by the words of its name."""
+    """Whether a column is a branch, an officer or a channel, by the words of its name."""
     return not set(THROUGH).isdisjoint(words_of(name))

@@ -1,4 +1,4 @@
-"""Twelve planted lenders whose harm a mean hides, or whose file misleads, with the truth of each.
+"""Twelve planted lenders with the truth of each: a mean hides their harm, or their file misleads.
 
 A lender draws applicants of two groups, decides on them by a known chance of denial, and may then spoil its file. The
 truth is the mean over the group's members of that chance, less what a reference applicant with the same recorded
@@ -149,7 +149,7 @@ def areas_files(rng: np.random.Generator, n: int) -> Lender:
 def lacking_files(
     member: bool, column: int, share: float, shift: float
 ) -> Callable[[np.random.Generator, int], Lender]:
-    """A lender whose denied files of one side lack a number."""
+    """A lender that leaves a number out of the denied files of one side."""
 
     def draw(rng: np.random.Generator, n: int) -> Lender:
         applied = Applied.drawn(rng, n, worse=0.0)
@@ -203,7 +203,7 @@ def equal_files(rng: np.random.Generator, n: int) -> Lender:
 
 
 def honest_files(rng: np.random.Generator, n: int) -> Lender:
-    """No harm, worse finances, gaps and withdrawals at random, areas that nobody looks at."""
+    """No harm, worse finances, gaps and withdrawals at random, areas that no rule looks at."""
     applied = Applied.drawn(rng, n, worse=0.5)
     area, base = applied.area(), expit(applied.index)
     steps = np.array([5.0, 10.0, 2.0, 2.0])

@@ -37,7 +37,7 @@ SETTINGS = Verdicts(columns_complete=True)
 
 @dataclass(frozen=True)
 class Answer:
-    """What the product says of one lender."""
+    """State and findings of one lender."""
 
     state: str
     kinds: tuple[str, ...]
@@ -91,7 +91,7 @@ def _once(files: Files) -> tuple[Files, dict[str, object] | None]:
 
 
 def answers(shape: Shape, reps: int, first: int = 0, rows: int | None = None) -> list[Answer]:
-    """The answers to several lenders of a shape, each with a seed of its own."""
+    """The answers to several lenders of a shape, by seed."""
     n, number = min(shape.rows, rows or shape.rows), SHAPES.index(shape)
     return [
         answer_to(shape.draw(np.random.default_rng([seed, number]), n), seed) for seed in range(first, first + reps)

@@ -84,7 +84,7 @@ class Facts:
 
     @property
     def in_hull(self) -> list[Row]:
-        """The readings that the state is read from, beside the judged one."""
+        """The further readings that the state is read from."""
         takes = {
             "weighted": bool(self.row["depends"]),
             "undecided": (self.left_out.get(NO_DECISION) or {"p": 1.0})["p"] < _ONE_SIDED,
@@ -212,7 +212,7 @@ def part_words(part: Row) -> str:
 
 
 def findings_of(facts: Mapping[Whose, Facts], copies: Row | None, settings: Verdicts) -> Iterator[dict[str, Any]]:
-    """Rows of the table of findings, without sentences: what was found, of which group, how large.
+    """Rows of the table of findings, without sentences: kind, group and size.
 
     Args:
         facts: of every group that is estimate.

@@ -172,7 +172,7 @@ def _without_telling(splits: list[Split], denied: Bools, undecided: Bools) -> li
 
 
 def _clusters(rows: pa.Table, settings: AdjustSettings) -> tuple[Ints | None, str | None]:
-    """Clusters of the first column with enough values; a row without one is a cluster of its own."""
+    """Clusters of the first column with enough values; a row without one is a single cluster."""
     for name in settings.clusters:
         codes, values = pd.factorize(rows[name].to_pandas())
         if len(values) >= FEWEST_VALUES or settings.ladder.cluster == name:
@@ -207,7 +207,7 @@ def effect_of(examined: Examined, rung: int, blocks: tuple[str, ...], ladder: La
 
 
 def unjudged(ladder: Ladder) -> Iterator[Effect]:
-    """Rows of the judged effect where the data lack every column of the block that was to be judged."""
+    """Rows of the judged effect where the data have no column of the block that was to be judged."""
     of_groups = {effect.group: effect for effect in ladder.effects if effect.reason.startswith("no_primary")}
     for effect in of_groups.values():
         yield replace(effect, estimator="expected", average_over="own")

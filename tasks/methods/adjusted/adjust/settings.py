@@ -77,7 +77,7 @@ def cluster_of(spec: AuditSpec, settings: AdjustedSettings) -> str | None:
 
 
 def clusters_of(spec: AuditSpec, settings: AdjustedSettings) -> tuple[str, ...]:
-    """Columns whose rows may hang together in the judged effect: the first with enough values counts."""
+    """Columns with clusters of rows for the judged effect: the first with enough values counts."""
     if settings.cluster is not None:
         return () if settings.cluster == NO_BLOCK else (settings.cluster,)
     own = _protected(spec)

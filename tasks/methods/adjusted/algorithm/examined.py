@@ -126,7 +126,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Files that lack a column, or applications without a decision, of one group."""
+    """Files without a column, or applications without a decision, of one group."""
 
     what: str
     """The column; empty for applications without a decision."""
@@ -374,7 +374,7 @@ def _dependence(decided: Files, complete: Bools, group: int) -> float:
 
 
 def _lacking(decided: Files, effect: Effect, group: int, weighted: Reading) -> Iterator[LeftOut]:
-    """Every column that some files of either group lack."""
+    """Every column that some files of either group do not have."""
     sides = [decided.group == g for g in (group, decided.reference)]
     half = weighted.error.quantile(0.025) * weighted.error.se
     for control in decided.controls:
@@ -472,7 +472,7 @@ def _without_decision(files: Files, effect: Effect, excess: Undecided, group: in
 
 
 def _place_columns(used: Files, design: Design) -> Floats:
-    """``(n, q)`` the places, coded as controls are; the commonest levels have a column of their own."""
+    """``(n, q)`` the places, coded as controls are; the commonest levels have a column each."""
     rows = np.ones(len(design.y), np.bool_)
     coded = []
     for place in used.places:

@@ -1,4 +1,4 @@
-"""Observed less expected: denials of a group beside those that the reference group's rule would give its members.
+"""Observed less expected: denials of a group against those that the reference group's rule would give its members.
 
 The judged estimate (Peters 1941; Belson 1956; Graubard, Rao and Gastwirth 2005 for logits): a logit of denial is fitted
 to the reference group alone, and each member's denial is held against what that fit expects of the same columns. No
@@ -69,7 +69,7 @@ def _skewness(values: Floats) -> float:
 
 
 def with_reference_terms(design: Design, applications: Applications, used: Bools) -> Design:
-    """The design with hinges and products that score tests on the reference group's rows find to tell denial.
+    """The design with hinges and products that predict denial by score tests on the reference group's rows.
 
     Ten denials and ten approvals of the reference group stand behind each column.
 
@@ -323,7 +323,7 @@ def odds_of_membership(x: Floats, members: Bools, reference: Bools) -> Floats:
 
 
 def targeted(rule: Rule, effect: Effect, odds: Floats) -> tuple[float, Floats]:
-    """The effect with p0 moved until its errors in the reference group, weighted by the odds, are 0; its influence."""
+    """The effect with p0 shifted until its errors in the reference group, weighted by odds, are 0; its influence."""
     index = logit(np.clip(rule.p0, 1e-12, 1 - 1e-12))
     weight, y = odds[rule.reference], rule.y[rule.reference]
     shift = 0.0

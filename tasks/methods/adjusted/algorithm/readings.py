@@ -139,12 +139,12 @@ def undecided_rates(counts: tuple[int, int], reference_counts: tuple[int, int], 
 
 
 def worst_of_missing(effect: float, share: float, denied: float) -> tuple[float, float]:
-    """Least and largest effect whatever the rule gives the files that lack a column: ``share``, of them ``denied``."""
+    """Least and largest effect if the rule may give the ``share`` of files without a column any chance."""
     return (1 - share) * effect + share * (denied - 1), (1 - share) * effect + share * denied
 
 
 def worst_of_undecided(effect: float, share: float, expected: float) -> tuple[float, float]:
-    """Least and largest effect whatever was to be decided on the share that has no decision."""
+    """Least and largest effect if any decision may come on the share without one."""
     return (1 - share) * effect - share * expected, (1 - share) * effect + share * (1 - expected)
 
 
