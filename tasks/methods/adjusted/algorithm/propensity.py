@@ -298,7 +298,7 @@ def _fit_many(x: Floats, y: Floats, in_training: Bools, start: Floats, curvature
 
 CLIPPED = (0.01, 0.99)
 """Propensities are clipped here, which bounds a weight by 99."""
-ONE_SPLIT = 20_000
+ONE_SPLIT = 200_000
 """Above so many rows a single split is used: splits hardly differ there."""
 
 ONE_FOLD = "one_cluster: all rows of a group are held out together, and nothing is left to fit"
@@ -322,7 +322,7 @@ def expected_denials(design: Design, rung: int, folds: int, splits: int, rng: np
         design: Rows and columns.
         rung: Whose controls the model has.
         folds: Parts of a split.
-        splits: Random splits; one above 20,000 rows.
+        splits: Random splits; one above 200,000 rows.
         rng: Draws the splits.
     """
     many = 1 if len(design.y) > ONE_SPLIT else splits
