@@ -45,7 +45,7 @@ _FORM = "--group-as-input"
 def bench(
     name: Annotated[
         str,
-        typer.Argument(help="overhead, audit, scale, ingest, twin, cost, or a method, such as fgce."),
+        typer.Argument(help="overhead, audit, scale, ingest, twin, cost, verdicts, or a method, such as fgce."),
     ],
     spec: Annotated[Path | None, typer.Option(help="overhead: audit spec; the bundled boston1990 if left out.")] = None,
     set_: Annotated[
@@ -73,6 +73,9 @@ def bench(
     workers: Annotated[
         int | None, typer.Option(min=1, help="scale: partitions at a time; cores, at most four, if left out.")
     ] = None,
+    reps: Annotated[
+        int | None, typer.Option(min=1, help="verdicts: planted lenders of each shape; 10 if left out.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Time the same work two ways and print the ratio; all but overhead also print times next to targets."""
@@ -84,6 +87,7 @@ def bench(
         "--set": set_,
         "--data": data,
         "--rows": rows,
+        "--reps": reps,
         _FORM: group_as_input,
     }
     options |= {"--gcfn": gcfn, "--kill": kill, "--runner": runner, "--workers": workers}
@@ -94,7 +98,7 @@ def bench(
         result = overhead(load_spec(spec, dict(pair(s) for s in set_ or [])).spec)
     else:
         with shown(f"bench {name}"):
-            result = bench_of(name).run(data, rows, form=_FORM if group_as_input else None, options=options)
+            result = bench_of(name).run(data, rows, reps, form=_FORM if group_as_input else None, options=options)
     if as_json:
         console.print_json(json.dumps(result))
     else:

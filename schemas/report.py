@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.terms import State, Theory
 
-SCHEMA_VERSION: Final = "1.2"
+SCHEMA_VERSION: Final = "1.3"
 SCHEMA_ID = "https://evenhand.invalid/schemas/report.schema.json"
 """A name, and no address: nothing is fetched from it."""
 
@@ -195,7 +195,7 @@ class Rows(Part):
 class Report(Part):
     """The content of report.json for one run."""
 
-    schema_version: Literal["1.2"] = SCHEMA_VERSION
+    schema_version: Literal["1.3"] = SCHEMA_VERSION
     run: str
     audit: str
     title: str
@@ -216,6 +216,7 @@ class Report(Part):
     signatures: tuple[Signature, ...]
     pages: tuple[str, ...] = Field(description="paths of the other files, from the folder of this one")
     theories: Rows = Field(description="the table of verdicts")
+    findings: Rows = Field(description="what a mean hides and what in the file misleads, with the next step of each")
     warnings: tuple[str, ...]
 
 

@@ -84,6 +84,7 @@ class Refusal(StrEnum):
     TOO_FEW_IN_CATEGORY = "too_few_in_category"
     CONSTANT_MEDIATOR = "constant_mediator"
     OUT_OF_REACH = "out_of_reach"
+    COPIED_ROW = "copied_row"
 
 
 class State(StrEnum):

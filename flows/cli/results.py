@@ -417,7 +417,7 @@ def verdicts(
     raw: RawOption = False,
 ) -> None:
     """Print the state of every theory of harm, and of each judged group, with effect, verdict interval and limit."""
-    from schemas.tables.verdicts import STATES, effect_words, limit_words  # loads pyarrow
+    from schemas.tables.verdicts import STATES, effect_words, limit_words, published_findings  # loads pyarrow
     from schemas.tables.verdicts import published_verdicts as published
 
     query = "SELECT * EXCLUDE (run) FROM told_verdicts WHERE run = $run AND ($theory IS NULL OR theory = $theory)"
@@ -425,8 +425,13 @@ def verdicts(
     if not rows:
         raise SpecError(f"the run has no row of {theory or 'verdicts'}; audit again to make it, or leave --theory out")
     document = published(rows)
+    findings: list[dict[str, Any]] = []
+    if theory in (None, Theory.DIRECT):
+        with suppress(SpecError):  # an early run has no findings
+            query = "SELECT * EXCLUDE (run) FROM published_verdict_findings WHERE run = $run"
+            findings = ask(lake, run, query, {}).to_pylist()
     if as_json or format_ == "json":
-        print_json(document)
+        print_json(document | {"findings": published_findings(findings)})
     elif format_ == "csv":
         listed = [dict(zip(document["columns"], row, strict=True)) for row in document["rows"]]
         print_answer(listed, document["columns"], format_, raw=raw)
@@ -446,6 +451,8 @@ def verdicts(
             }
             shown_rows.append(shown)
         print_answer(shown_rows, [], format_)
+        for finding in findings:
+            console.print(f"{finding['sentence']} {finding['next']}", markup=False)
         for sentence in way_on(rows):
             errors.print(sentence, markup=False)
 

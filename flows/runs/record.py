@@ -31,9 +31,9 @@ from schemas.tables.verdicts import (
     PUBLISHED_VERDICTS,
     VERDICTS,
 )
-from schemas.terms import ExitCode, State, Theory
+from schemas.terms import ExitCode, State
 from tasks.lake.store import Lake
-from tasks.metrics.verdicts import state_of
+from tasks.metrics.verdicts import state_of, theories_of
 from tasks.pipeline.digests import versions
 from tasks.pipeline.registry import METHODS, not_asked
 from tasks.pipeline.stage import EXPECTATIONS
@@ -207,8 +207,7 @@ def is_published(lake: Lake, run: str) -> bool:
 
 def _state(verdicts: Sequence[Mapping[str, Any]], spec: AuditSpec) -> State:
     """The state that decides the exit code, by the theories that count."""
-    wholes = {Theory(row["theory"]): State(row["state"]) for row in verdicts if row["role"] == "theory"}
-    return state_of(wholes, spec.verdicts)
+    return state_of(theories_of(verdicts), spec.verdicts)
 
 
 def headline(lake: Lake, done: Sequence[Partition]) -> list[dict[str, Any]]:

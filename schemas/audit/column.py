@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, StrictBool, model_validator
 
+from schemas.blocks import is_place
 from schemas.bounds import Ascending, Code, Strict
 from schemas.terms import Constraint, Kind, Role
 
@@ -124,7 +125,8 @@ def block_of(name: str, roles: Iterable[Role]) -> str | None:
     """The block of a column for which the audit spec names none; None if it is on no rung."""
     if set_by_decision(name) or is_personal(name) or is_flag(name):
         return None
-    return _BLOCK_OF.get(_plain(name)) or (FINANCES if Role.FINANCIAL in roles else OTHER)
+    by_words = PLACE if is_place(name) else FINANCES if Role.FINANCIAL in roles else OTHER
+    return _BLOCK_OF.get(_plain(name)) or by_words
 
 
 def in_order(blocks: Iterable[str]) -> list[str]:

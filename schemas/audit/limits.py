@@ -29,6 +29,9 @@ def _below_parity(value: float) -> float:
     return value
 
 
+SIMILAR: Final = "similar_applicants"
+"""The question that the theory ``direct`` answers."""
+
 Effect = Annotated[float, AfterValidator(_can_be_kept), Field(lt=1)]
 Ratio = Annotated[float, AfterValidator(_below_parity)]
 
@@ -44,14 +47,46 @@ class RecourseLimits(Strict):
     )
 
 
+class SimilarLimits(Strict):
+    """The limit of similar applicants: the least of three numbers, and no less than a fourth.
+
+    Two points are much where one application of a hundred is denied. A number in place of the mapping is ``points``
+    alone.
+    """
+
+    points: Effect = Field(0.02, description="largest adjusted difference of denial; 0.02 is 2 percentage points")
+    times: float | None = Field(0.5, gt=0, description="times the expected denials; null: not looked at")
+    fifth: float | None = Field(0.2, gt=0, lt=1, description="times the expected approvals; null: not looked at")
+    least: float = Field(0.005, ge=0, lt=1, description="the limit is no smaller")
+
+
 class Limits(Strict):
     """Limits: the largest tolerated effect by theory; null: the theory is reported and not judged."""
 
-    direct: Effect | None = Field(0.02, description="adjusted difference of denial; 0.02 is 2 percentage points")
+    direct: SimilarLimits | None = Field(
+        SimilarLimits(), description="adjusted difference of denial, also written `similar_applicants`"
+    )
     total: Effect | None = Field(0.05, description="adjusted mean difference of counterfactual situation testing")
     outcome: Ratio | None = Field(0.80, description="smallest ratio of approval rates, group over reference group")
     recourse: RecourseLimits | None = RecourseLimits()
     reasons: Effect | None = Field(None, description="CEC score above that of pairs within the group")
+    part: Effect | None = Field(0.05, description="adjusted difference of denial in a part of a group")
+    undecided: Effect | None = Field(0.05, description="excess of applications without a decision that is a finding")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_either_name(cls, raw: Any) -> Any:
+        """A number is ``points`` alone; ``similar_applicants`` is the question that ``direct`` answers."""
+        if not isinstance(raw, dict):
+            return raw
+        out = dict(raw)
+        if SIMILAR in out:
+            if "direct" in out:
+                raise ValueError(f"`direct` and `{SIMILAR}` are one limit; give one of them")
+            out["direct"] = out.pop(SIMILAR)
+        if isinstance(out.get("direct"), int | float) and not isinstance(out["direct"], bool):
+            out["direct"] = {"points": out["direct"], "times": None, "fifth": None, "least": 0.0}
+        return out
 
 
 class Unseen(Strict):
@@ -86,6 +121,16 @@ class Monitoring(Strict):
         return self
 
 
+class PartSettings(Strict):
+    """Which parts of a group are looked at."""
+
+    minimum_n: int = Field(50, ge=10, description="fewest members, and fewest reference applications, of a part")
+    by: Literal["all"] | tuple[str, ...] = Field(
+        "all", description="columns that part a group; with none no group is shown to be within"
+    )
+    draws: int = Field(1000, ge=200, le=100_000, description="draws of the largest effect in a part")
+
+
 GATE = (Theory.DIRECT, Theory.TOTAL, Theory.OUTCOME)
 """Theories that decide the exit code where the spec names none; and ``own`` where it has thresholds."""
 
@@ -111,6 +156,13 @@ class Verdicts(Strict):
         description="whether the table holds every column that the lender decided by; if it is not said, no",
     )
     unseen: Unseen = Field(Unseen(), description="strength of the columns that the table lacks, where it lacks some")
+    parts: PartSettings = PartSettings()
+    copies: Literal["once", "keep"] = Field(
+        "once", description="whether one of several equal rows is audited where chance makes far fewer, or all are"
+    )
+    undecided: Literal["bound", "ignore"] = Field(
+        "bound", description="whether applications without a decision bound the effect on similar applicants"
+    )
     frame: str = Field(
         "us-2026", max_length=200, description="legal frame that the report names beside the theories; decides nothing"
     )

@@ -28,6 +28,7 @@ from schemas.tables.counterfactuals import (
     MEDIATOR_EFFECTS,
 )
 from schemas.tables.findings import COMPARED_MITIGATIONS, MEASURE, MEASURES, METHOD, SCALES
+from schemas.tables.readings import COPIES, VERDICT_FINDINGS, WRITTEN_BY_ADJUST
 from schemas.terms import ChangeState, State, Theory
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -68,6 +69,15 @@ VERDICTS = Table(
         Column("scale", "string", "whether the error is of the value or of its logarithm", True, codes=SCALES),
         Column("bias", "double", "by how much the interval is widened for columns that the table lacks", True, 0.0),
         Column("limit", "double", "how much is tolerated; null where no limit is set", nullable=True),
+        Column("limit_used", "double", "the limit of the judged effect, smaller where few are denied", True),
+        Column("expected", "double", "share that the reference group's rule would deny", True, 0.0, 1.0),
+        Column("ratio", "double", "denied over expected", True, 0.0),
+        Column("ratio_low", "double", "lower end of its 95 % interval", True, 0.0),
+        Column("ratio_high", "double", "upper end of it", True, 0.0),
+        Column("hull_low", "double", "lower end of the hull of all readings, each one-sided at alpha", nullable=True),
+        Column("hull_high", "double", "upper end of it", nullable=True),
+        Column("cluster", "string", "column whose rows hang together in the error", nullable=True),
+        Column("df", "double", "degrees of freedom of the error; null for the normal", True, 0.0),
         Column("side", "string", "side of the limit that is tolerated", True, codes=("at_most", "at_least")),
         Column("p_breach", "double", "one-sided p of an effect at or inside the limit", True, 0.0, 1.0),
         Column("p_breach_holm", "double", "the same after Holm over the rows judged together", True, 0.0, 1.0),
@@ -145,6 +155,17 @@ def published_verdicts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     names = [column.name for column in VERDICTS.columns if column.name != "withheld"]
     judged_rows = [{**row, "state": state_of_row(row)} for row in rows]
     return {"columns": names, "rows": [[row[name] for name in names] for row in judged_rows]}
+
+
+FINDINGS_TOLD = (
+    *("kind", "question", "protected_attribute", "group", "part", "value", "low", "high", "n", "sentence", "next"),
+)
+"""Columns of the findings that report.json and the command print."""
+
+
+def published_findings(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Rows of the table of findings as ``findings`` of report.json and of the command."""
+    return {"columns": list(FINDINGS_TOLD), "rows": [[row[name] for name in FINDINGS_TOLD] for row in rows]}
 
 
 def effect_words(row: Mapping[str, Any]) -> str:
@@ -478,11 +499,12 @@ PUBLISHED_DECISION_DIRECTION = published(DECISION_DIRECTION)
 PUBLISHED_COMPARED_MITIGATIONS = published(COMPARED_MITIGATIONS)
 PUBLISHED_SOURCE_READ = published(SOURCE_READ)
 PUBLISHED_INTAKE_RULES = published(INTAKE_RULES)
+PUBLISHED_VERDICT_FINDINGS = published(VERDICT_FINDINGS)
 
 FACTS = (
     *(ENCODINGS, MODEL_METRICS, FEASIBILITY_FACTS, CAUSAL_CHECKS, CAUSAL_EFFECTS, MEDIATOR_EFFECTS),
     *(GENERATOR_CHECKS, GENERATOR_HISTORY, DECISION_DIRECTION, LEAKAGE, COMPARED_MITIGATIONS),
-    *(SOURCE_READ, INTAKE_RULES, VALIDATIONS),
+    *(SOURCE_READ, INTAKE_RULES, VALIDATIONS, COPIES, *WRITTEN_BY_ADJUST, VERDICT_FINDINGS),
 )
 """Raw tables that are published column by column."""
 PUBLISHED_FACTS = tuple(published(table) for table in FACTS)

@@ -14,8 +14,9 @@ from pydantic import Field
 from schemas.audit.limits import Bootstrap, Threshold, Verdicts
 from schemas.audit.partition import Growth
 from schemas.audit.spec import AuditSpec, Protected, StageSettings
-from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS, MODEL_REFITS, REFUSAL_COUNTS
+from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS, MODEL_REFITS, REFUSAL_COUNTS, REFUSALS
 from schemas.tables.findings import AGGREGATES, DRAWS, MEASURES, TALLIES
+from schemas.tables.readings import ABANDONED_MEMBERSHIPS, COPIES, VERDICT_FINDINGS, WRITTEN_BY_ADJUST
 from schemas.tables.verdicts import AGREEMENT, VERDICTS
 from schemas.terms import State
 from tasks.metrics import verdicts
@@ -23,9 +24,11 @@ from tasks.metrics.algorithm import measures
 from tasks.metrics.algorithm import measures as algorithm
 from tasks.metrics.algorithm.verdicts import Case, Evidence
 from tasks.metrics.limits import Tallied, of_families, refitted
+from tasks.metrics.readings import facts_of, findings_of, findings_table
 from tasks.metrics.verdicts import Gathered
-from tasks.pipeline.registry import asked_for, covering, inapplicable, of_other_groups
+from tasks.pipeline.registry import asked_for, covering, has_causal_model, inapplicable, of_other_groups
 from tasks.pipeline.stage import Produced, stage
+from tasks.preprocessing.columns import without_copies
 
 
 class MeasureSettings(StageSettings):
@@ -44,6 +47,8 @@ class MeasureSettings(StageSettings):
     """Methods that run."""
     inapplicable: dict[str, str] = Field(default_factory=dict)
     """Methods that the spec asks for and that cannot run, each with the reason."""
+    has_graph: bool = True
+    """Whether the spec gives a causal model."""
     model_is_fitted: bool
     """Whether the model was fitted to the rows of this audit, and is no rule or file."""
 
@@ -52,12 +57,16 @@ def measure_settings(spec: AuditSpec) -> MeasureSettings:
     """The stage's settings."""
     running = tuple(method.name for method in asked_for(spec))
     derived = {"running": running, "inapplicable": inapplicable(spec), "model_is_fitted": not spec.model.is_given}
+    derived["has_graph"] = has_causal_model(spec)
     return MeasureSettings.of(spec, **derived)
 
 
 @stage(
-    reads=(APPLICATIONS, DECISIONS, MEMBERSHIPS, REFUSAL_COUNTS, MODEL_REFITS, TALLIES, AGGREGATES, DRAWS),
-    writes=(MEASURES, VERDICTS, AGREEMENT),
+    reads=(
+        *(APPLICATIONS, DECISIONS, MEMBERSHIPS, REFUSAL_COUNTS, MODEL_REFITS, TALLIES, AGGREGATES, DRAWS),
+        *(REFUSALS, COPIES, ABANDONED_MEMBERSHIPS, *WRITTEN_BY_ADJUST),
+    ),
+    writes=(MEASURES, VERDICTS, AGREEMENT, VERDICT_FINDINGS),
     resources=("metrics/sql/*.sql",),
     balanced=False,
 )
@@ -70,10 +79,15 @@ def measure(
     tallies: pa.Table,
     aggregates: pa.Table,
     draws: pa.Table,
-    *,
+    refusals: pa.Table,
+    copies: pa.Table,
+    abandoned_memberships: pa.Table,
+    *of_effects: pa.Table,
     settings: MeasureSettings,
 ) -> Produced:
     """Every measure of the run, and the state of each theory of harm, with exact numbers."""
+    applications = without_copies(applications, refusals)
+    facts = facts_of({table.name: rows for table, rows in zip(WRITTEN_BY_ADJUST, of_effects, strict=True)})
     tallied = Tallied.of(applications, decisions, memberships, tallies, aggregates, draws)
     plan = _plan(settings)
     # Groups of applications none of which is complete have no decision, and are lost.
@@ -93,6 +107,9 @@ def measure(
         model_is_fitted=settings.model_is_fitted,
         inapplicable=settings.inapplicable,
         lost=source_groups - complete_groups,
+        facts=facts,
+        undecided=_counted(abandoned_memberships),
+        has_graph=settings.has_graph,
     )
     by_refits = of_families(gathered.refitted)
     made = algorithm.summarise(tallied.statistics, tallied.draws, plan, tallied.aggregates, by_refits)
@@ -108,7 +125,21 @@ def measure(
         **{name: [getattr(m.family, name) for m in stated] for name in _OF_FAMILY},
         **{name: [getattr(m, name) for m in stated] for name in _OF_MEASURE},
     }
-    return Produced({MEASURES.name: MEASURES.build(**columns), **verdicts.tables(judgement)})
+    references = {p.name: p.reference for p in settings.protected}
+    copied = [row for row in copies.to_pylist() if row["beyond_chance"]]
+    findings = findings_of(facts, copied[0] if copied else None, settings.verdicts)
+    tables = {
+        MEASURES.name: MEASURES.build(**columns),
+        **verdicts.tables(judgement),
+        VERDICT_FINDINGS.name: findings_table(findings, references),
+    }
+    return Produced(tables)
+
+
+def _counted(memberships: pa.Table) -> dict[tuple[str, str], int]:
+    """(protected attribute, group) -> applications."""
+    rows = memberships.group_by(["protected_attribute", "group"]).aggregate([([], "count_all")]).to_pylist()
+    return {(row["protected_attribute"], row["group"]): row["count_all"] for row in rows}
 
 
 _OF_FAMILY = ("method", "decision_maker", "protected_attribute", "subgroup", "measure", "parameters")

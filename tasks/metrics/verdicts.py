@@ -18,6 +18,7 @@ from schemas.tables.verdicts import AGREEMENT, VERDICTS
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.metrics.algorithm import verdicts as algorithm
 from tasks.metrics.algorithm.measures import Family, Given, Statistic, unjudged
+from tasks.metrics.readings import NO_CHANCE, Facts, judged_case
 from tasks.numerics.arrays import Floats
 from tasks.numerics.statistics.intervals import Changes
 from tasks.pipeline.method import Judged
@@ -34,8 +35,17 @@ from tasks.pipeline.registry import METHODS, OUTCOMES_METHOD
 OUTCOME = Judged(Theory.OUTCOME, "approval_rate_ratio")
 WATCH = 0.90
 """Ratio of approvals below which practitioners look closer (verdicts.md 2); a convention and no rule."""
+JUDGED_MEASURE = "adjusted_effect"
+"""The measure whose verdict rests on the tables of the judged effect."""
+OF_NEIGHBOURS = ("st_effect", "cst_effect")
+"""Measures whose errors are those of neighbours' decisions, which a lender without chance does not vary."""
+OF_EFFECT = ("limit_used", "expected", "ratio", "ratio_low", "ratio_high", "cluster")
+"""Columns of a verdict that the judged effect alone has."""
 NOT_DIRECT = "the model does not see the group; what it learnt of it through columns is the theory total"
 NOT_TAKEN = "the given model does not take the group as an input; what it does by other columns is the theory total"
+NO_GRAPH = "no causal model was given"
+DENIAL_RATIO, RARE_DENIALS = 1.5, 0.10
+"""Ratio of denials that bars a pass of the ratio of approvals, where fewer of the reference group are denied."""
 _DESCRIPTIVE = "descriptive: it has no interval that is known to cover as often as it says"
 _NO_ERROR = "its error is zero, or the logarithm by which it is judged is not defined"
 _HELD = "descriptive: its error takes the model as given, which was fitted to these rows"
@@ -62,6 +72,12 @@ class Gathered:
     """Methods that the spec asks for and that cannot run, each with the reason."""
     lost: Collection[tuple[str, str]] = ()
     """(protected attribute, group) of applications none of which has every feature."""
+    facts: Mapping[tuple[str, str, str], Facts] = field(default_factory=dict)
+    """(decision maker, protected attribute, group) -> what is known of the judged effect."""
+    undecided: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """(protected attribute, group) -> applications that ended without a decision."""
+    has_graph: bool = True
+    """Whether the spec gives a causal model."""
 
     @classmethod
     def of(
@@ -76,6 +92,9 @@ class Gathered:
         model_is_fitted: bool = True,
         inapplicable: Mapping[str, str] | None = None,
         lost: Collection[tuple[str, str]] = (),
+        facts: Mapping[tuple[str, str, str], Facts] | None = None,
+        undecided: Mapping[tuple[str, str], int] | None = None,
+        has_graph: bool = True,
     ) -> "Gathered":
         """From what is measured, before anything is rounded or withheld."""
         by_key = {
@@ -97,7 +116,8 @@ class Gathered:
             for (maker, attribute, group), sizes in denied.items()
         }
         reasons = inapplicable or {}
-        return cls(counts, by_key, protected, running, verdicts, refitted, model_is_fitted, reasons, lost)
+        about = facts or {}, undecided or {}, has_graph
+        return cls(counts, by_key, protected, running, verdicts, refitted, model_is_fitted, reasons, lost, *about)
 
     def cases(self) -> Iterator[algorithm.Case]:
         """Every row of a judged group, by theory in the order of ``Theory``."""
@@ -105,6 +125,8 @@ class Gathered:
             (OUTCOMES_METHOD, OUTCOME),
             *((name, judgement) for name in self.running for judgement in METHODS[name].verdict_measures),
         ]
+        if not self.has_graph:
+            judgements = [pair for pair in judgements if pair[1].theory is not Theory.TOTAL]
         for name, judgement in sorted(judgements, key=lambda pair: list(Theory).index(pair[1].theory)):
             for maker in self._makers(name, judgement):
                 for attribute, group in self.groups:
@@ -142,6 +164,8 @@ class Gathered:
         if names and not set(names) & set(self.running):
             reasons = [self.inapplicable[name] for name in names if name in self.inapplicable]
             return reasons[0] if reasons else f"the method {names[0]} is off"
+        if theory is Theory.TOTAL and not self.has_graph:
+            return NO_GRAPH
         if theory is not Theory.DIRECT:
             return "nothing was measured"
         return NOT_DIRECT if self.model_is_fitted else NOT_TAKEN
@@ -212,7 +236,37 @@ class Gathered:
             if se is None:
                 return replace(case, value=ratio, problem=_HELD)
             evidence = algorithm.Estimated(ratio, se, logarithmic=True)
+        if maker == DecisionMaker.LENDER:
+            beside = [*self._clustered_ratio(attribute, group, ratio), *self._over_all(attribute, group, counts)]
+            evidence = algorithm.Hull((evidence, *beside)) if beside else evidence
+            case = replace(case, bars=self._rare_denials(counts))
         return replace(case, value=ratio, evidence=evidence)
+
+    def _clustered_ratio(self, attribute: Protected, group: str, ratio: float) -> list[algorithm.Evidence]:
+        """The ratio of approvals with its error by clusters; none where rows are independent."""
+        facts = self.facts.get((str(DecisionMaker.LENDER), attribute.name, group))
+        se = None if facts is None else facts.row["approval_se"]
+        if facts is None or not se or not ratio > 0:
+            return []
+        df = facts.row["approval_df"]
+        return [algorithm.Estimated(ratio, se, logarithmic=True, df=math.inf if df is None else df)]
+
+    def _over_all(self, attribute: Protected, group: str, counts: algorithm.Counts) -> list[algorithm.Evidence]:
+        """The ratio of approvals over all applications, those without a decision among them."""
+        of_group, of_reference = (self.undecided.get((attribute.name, g), 0) for g in (group, attribute.reference))
+        approved, reference = counts.n - counts.events, counts.n_reference - counts.events_reference
+        if not (of_group or of_reference) or self.verdicts.undecided == "ignore":
+            return []
+        return [algorithm.RatioOfShares(approved, counts.n + of_group, reference, counts.n_reference + of_reference)]
+
+    def _rare_denials(self, counts: algorithm.Counts) -> str:
+        """Why a pass is barred where few are denied: the ratio of denials is not shown to be small; else empty."""
+        if not counts.events_reference or counts.events_reference >= RARE_DENIALS * counts.n_reference:
+            return ""
+        denials = algorithm.RatioOfShares(counts.events, counts.n, counts.events_reference, counts.n_reference)
+        if denials.below(DENIAL_RATIO) <= self.verdicts.alpha:
+            return ""
+        return f"the ratio of denials is not shown to be below {DENIAL_RATIO:g}"
 
     def _error_of_model(self, attribute: Protected, group: str) -> float | None:
         """Standard error of the logarithm of the model's ratio, from its refits; None where it is not refitted."""
@@ -243,6 +297,11 @@ class Gathered:
             return replace(case, problem=_DESCRIPTIVE)
         if judgement.role == "adds" and math.isfinite(inference.p):
             return replace(case, p=inference.p)
+        facts = self.facts.get((maker, attribute.name, group))
+        if facts is not None and facts.no_noise and judgement.measure in OF_NEIGHBOURS:
+            return replace(case, information=NO_CHANCE)
+        if facts is not None and facts.measured and judgement.theory is Theory.DIRECT and case.limit is not None:
+            case = replace(case, limit=algorithm.Limit(facts.row["limit"], case.limit.side))
         if not math.isfinite(inference.se) or judgement.measure not in METHODS[name].covering:
             return replace(case, problem=_DESCRIPTIVE)
         if maker == DecisionMaker.MODEL and self.model_is_fitted and not judgement.refitted:
@@ -267,6 +326,9 @@ class Gathered:
                 else 0.0
             )
             case = replace(case, counts=used, left_out=left_out)
+        if facts is not None and facts.measured and judgement.measure == JUDGED_MEASURE:
+            full_case = judged_case(case, facts, bias, inference.robustness, self.verdicts)
+            return replace(full_case, problem=unjudged(aggregate.note))
         errors = inference.se, inference.scale == "log", inference.df, bias, inference.robustness, inference.se_above
         evidence: algorithm.Evidence = algorithm.Estimated(aggregate.value, *errors)
         return replace(case, evidence=evidence, problem=unjudged(aggregate.note))
@@ -297,6 +359,8 @@ class Gathered:
 
 def limit_of(judgement: Judged, limits: Limits) -> algorithm.Limit | None:
     """The limit of a measure; None where its theory has none."""
+    if judgement.theory is Theory.DIRECT:
+        return None if limits.direct is None else algorithm.Limit(limits.direct.points)
     if judgement.theory is Theory.RECOURSE:
         recourse = limits.recourse
         if judgement.role == "adds":
@@ -323,6 +387,9 @@ class Judgement:
 
     rows: tuple[algorithm.Verdict, ...]
     theories: Mapping[Theory, algorithm.Concluded]
+    facts: Mapping[tuple[str, str, str], Facts] = field(default_factory=dict)
+    """What is known of the judged effects."""
+    alpha: float = 0.05
 
 
 def judged(gathered: Gathered, own_cases: Sequence[algorithm.Case], settings: Verdicts) -> Judgement:
@@ -346,18 +413,29 @@ def judged(gathered: Gathered, own_cases: Sequence[algorithm.Case], settings: Ve
         for theory in Theory
         if theory is not Theory.OWN or own_cases
     }
-    return Judgement(rows, theories)
+    return Judgement(rows, theories, gathered.facts, settings.alpha)
+
+
+def theories_of(rows: Sequence[Mapping[str, Any]]) -> dict[Theory, State]:
+    """The state of each theory, from the rows of verdicts; without a causal model ``total`` counts in no exit code."""
+    return {
+        Theory(row["theory"]): State(row["state"])
+        for row in rows
+        if row["role"] == "theory" and row["reason"] != NO_GRAPH
+    }
 
 
 def state_of(states: Mapping[Theory, State], settings: Verdicts) -> State:
     """The state that decides the exit code, from those of the theories."""
     gate = settings.gate or (*GATE, *((Theory.OWN,) if Theory.OWN in states else ()))
+    gate = tuple(theory for theory in gate if theory in states)
     return algorithm.overall(states, gate, named=settings.gate is not None)
 
 
 def tables(judgement: Judgement) -> dict[str, pa.Table]:
     """Both tables, with exact numbers."""
-    rows = [_row(verdict) for verdict in judgement.rows]
+    facts, alpha = judgement.facts, judgement.alpha
+    rows = [_row(verdict, facts.get(algorithm.whose(verdict.case)), alpha) for verdict in judgement.rows]
     blank: dict[str, Any] = dict.fromkeys(column.name for column in VERDICTS.columns)
     blank |= dict.fromkeys(("protected_attribute", "group", "decision_maker", "method", "measure"), "")
     ordered = []
@@ -386,7 +464,7 @@ def _answers(row: algorithm.Verdict) -> bool:
     return row.case.theory is not Theory.OWN and row.case.role != "watch"
 
 
-def _row(verdict: algorithm.Verdict) -> dict[str, Any]:
+def _row(verdict: algorithm.Verdict, facts: Facts | None, alpha: float) -> dict[str, Any]:
     case, evidence = verdict.case, verdict.case.evidence
     named = ("theory", "protected_attribute", "group", "reference_group", "decision_maker", "method", "measure", "role")
     row = {name: getattr(case, name) for name in named}
@@ -396,15 +474,22 @@ def _row(verdict: algorithm.Verdict) -> dict[str, Any]:
         "assumption": "none" if isinstance(evidence, algorithm.PairedDifference) else _ASSUMED.get(case.theory, "none"),
         "withheld": False,
     }
-    bias, robustness, without_bias = 0.0, math.nan, evidence
-    if isinstance(evidence, algorithm.Estimated):
-        bias, robustness, without_bias = evidence.bias, evidence.robustness, replace(evidence, bias=0.0)
+    bias, robustness, without_bias = 0.0, math.nan, algorithm.first_reading(evidence)
+    df, hull = math.inf, [math.nan, math.nan]
+    if isinstance(without_bias, algorithm.Estimated):
+        bias, robustness, df = without_bias.bias, without_bias.robustness, without_bias.df
+        without_bias = replace(without_bias, bias=0.0)
+        if without_bias.plain is not None:
+            without_bias = replace(without_bias, se=without_bias.plain[0], df=without_bias.plain[1])
+    if isinstance(evidence, algorithm.Hull):
+        hull = [evidence.bound(alpha, upper=upper) for upper in (False, True)]
     # the two-sided 95 % interval without any widening
     plain = [math.nan if without_bias is None else without_bias.bound(0.025, upper=upper) for upper in (False, True)]
     names = ("low", "high", "p_breach", "p_breach_holm", "p_within", "detectable", "needed")
     numbers = {
         **{name: getattr(verdict, name) for name in names},
-        **{"value": case.value, "se": math.nan if evidence is None else evidence.error, "bias": bias},
+        **{"value": case.value, "se": math.nan if without_bias is None else without_bias.error, "bias": bias},
+        **{"hull_low": hull[0], "hull_high": hull[1], "df": df},
         **{"plain_low": plain[0], "plain_high": plain[1], "robustness": robustness},
     }
     counts: dict[str, int | None] = dict.fromkeys(("n", "events", "n_reference", "events_reference"))
@@ -412,7 +497,11 @@ def _row(verdict: algorithm.Verdict) -> dict[str, Any]:
         counts = case.counts._asdict()
     scale = None if evidence is None else "log" if evidence.logarithmic else "linear"
     finite_numbers = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
-    return {**row, **finite_numbers, **counts, "scale": scale, "state": verdict.state, "reason": verdict.reason}
+    of_effect = dict.fromkeys(OF_EFFECT)
+    if facts is not None and case.measure == JUDGED_MEASURE and facts.measured:
+        of_effect = {name: facts.row.get(name) for name in OF_EFFECT} | {"limit_used": row["limit"]}
+    words = {"scale": scale, "state": verdict.state, "reason": verdict.reason}
+    return {**row, **of_effect, **finite_numbers, **counts, **words}
 
 
 def _table(table: Any, rows: Sequence[Mapping[str, Any]]) -> pa.Table:

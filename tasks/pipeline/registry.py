@@ -72,6 +72,12 @@ def generator_of(spec: AuditSpec, method: Method) -> str | None:
     return str(vars(spec.methods.named(method.name))["generator"]) if method.generators else None
 
 
+def has_causal_model(spec: AuditSpec) -> bool:
+    """Whether a spec gives a causal model: a graph, or generators that learn what depends on the group."""
+    generators = [generator_of(spec, method) for method in asked_for(spec)]
+    return bool(spec.causal_graph.edges) or not {"gan", "quantile"}.isdisjoint(generators)
+
+
 def tables_of(spec: AuditSpec, method: Method) -> tuple[Table, ...]:
     """All tables that a method needs in this audit."""
     return (*method.reads, *method.generators.get(generator_of(spec, method) or "", ()))

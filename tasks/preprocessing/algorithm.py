@@ -230,3 +230,50 @@ def beyond_chance(auc: float, favourable: int, unfavourable: int) -> bool:
     """
     error = np.sqrt((favourable + unfavourable + 1) / (12 * favourable * unfavourable))
     return bool(abs(auc - 0.5) > _NORMAL * error)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Copies: rows that are equal to an earlier one in every cell but the identifier, beyond what chance makes.
+
+
+MORE_PAIRS, TIMES_CHANCE = 10, 100
+"""Pairs of equal rows beyond so many, and so many times those by chance, are copies."""
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Equal rows of a table of ``n``."""
+
+    later: Bools
+    """``(n,)`` rows that are equal to an earlier one."""
+    sets: int
+    """Rows that have copies."""
+    pairs: int
+    expected: float
+    """Pairs by chance: all pairs times the product over columns of the sum of squared shares."""
+
+    @property
+    def beyond_chance(self) -> bool:
+        """Whether there are far more equal pairs than chance makes."""
+        return self.pairs > MORE_PAIRS + TIMES_CHANCE * self.expected
+
+
+def copies(columns: Sequence[Longs]) -> Copies:
+    """Find equal rows.
+
+    Args:
+        columns: ``(n,)`` codes of each column; a missing value is a code like any other.
+    """
+    n = len(columns[0]) if columns else 0
+    if n < 2:
+        return Copies(np.zeros(n, np.bool_), 0, 0, 0.0)
+    factors = np.random.default_rng(0).integers(1, 2**63, len(columns), dtype=np.uint64) | np.uint64(1)
+    mixed, expected = np.zeros(n, np.uint64), n * (n - 1) / 2
+    for codes, factor in zip(columns, factors, strict=True):
+        shares = np.bincount(codes - codes.min()) / n
+        expected *= float(shares @ shares)
+        spread = codes.astype(np.uint64) * factor
+        mixed = (mixed ^ (spread ^ (spread >> np.uint64(29)))) * np.uint64(0x9E3779B97F4A7C15)
+    _, first, inverse, counts = np.unique(mixed, return_index=True, return_inverse=True, return_counts=True)
+    later = first[inverse] != np.arange(n)
+    return Copies(later, int((counts > 1).sum()), int((counts * (counts - 1) // 2).sum()), expected)

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from schemas.audit.model import TakenAs
 from schemas.audit.spec import Protected
-from schemas.terms import Kind
+from schemas.terms import Kind, Refusal
 from tasks.numerics import encoding
-from tasks.numerics.arrays import Floats, Ints
+from tasks.numerics.arrays import Floats, Ints, Longs
 from tasks.numerics.encoding import Columns, Scale, one_hot
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -48,6 +50,21 @@ def groups_of(
         reference = int(np.searchsorted(names, p.reference)) if p.reference in names else -1
         out[p.name] = Grouped(codes.astype(np.int32), tuple(names.tolist()), reference)
     return out
+
+
+def without_copies(applications: pa.Table, refusals: pa.Table) -> pa.Table:
+    """The applications without those that ``preprocess`` refused as copies of others."""
+    copied = refusals.filter(pc.equal(refusals["reason"], str(Refusal.COPIED_ROW)))["row_id"]
+    if not len(copied):
+        return applications
+    return applications.filter(pc.invert(pc.is_in(applications["row_id"], value_set=copied.combine_chunks())))
+
+
+def cells_of(applications: pa.Table, groups: Iterable[NDArray[Any]]) -> list[Longs]:
+    """Codes of every cell but the identifiers, and of the groups: what copies are equal in."""
+    names = [name for name in applications.column_names if name not in ("row_id", "source_row")]
+    columns = [pd.factorize(applications[name].to_pandas(), use_na_sentinel=False)[0] for name in names]
+    return [*(column.astype(np.int64) for column in columns), *(group.astype(np.int64) for group in groups)]
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from schemas.audit.column import ColumnSpec
 from schemas.audit.model import Leakage
 from schemas.audit.partition import Growth
 from schemas.audit.source import KeptRefusals
-from schemas.audit.spec import AuditSpec, StageSettings
+from schemas.audit.spec import AuditSpec, Protected, StageSettings
 from schemas.errors import DataQualityError, SpecError, nearest
 from schemas.table import Column
 from schemas.tables.applications import (
@@ -30,11 +30,13 @@ from schemas.tables.applications import (
     MISSINGNESS,
     REFUSALS,
 )
+from schemas.tables.readings import COPIES
 from schemas.terms import Kind, Refusal
 from tasks.numerics import encoding
+from tasks.numerics.arrays import Bools
 from tasks.pipeline.stage import Keeping, Produced, stage
 from tasks.preprocessing import algorithm, checks
-from tasks.preprocessing.columns import columns_of, encoded
+from tasks.preprocessing.columns import cells_of, columns_of, encoded, groups_of
 
 IMPUTED = "(missing)"
 """The level of a nominal column that stands for a missing value, where those are imputed."""
@@ -51,12 +53,15 @@ class PreprocessSettings(StageSettings):
     codes_decide: bool
     refusals: KeptRefusals
     leakage: Leakage
+    protected: tuple[Protected, ...]
+    copies: Literal["once", "keep"]
+    """Whether one of several equal rows is audited, or all are."""
     fitted: bool
     """Whether a model is fitted to the decisions, which a column known only after them would tell it."""
     seed: int
 
 
-WRITTEN = (FEATURES, APPLICANTS, ENCODINGS, MISSINGNESS, DECISION_DIRECTION, LEAKAGE)
+WRITTEN = (FEATURES, APPLICANTS, ENCODINGS, MISSINGNESS, DECISION_DIRECTION, LEAKAGE, COPIES)
 
 
 @stage(reads=(APPLICATIONS, MEMBERSHIPS), writes=WRITTEN)
@@ -68,7 +73,8 @@ def preprocess(applications: pa.Table, memberships: pa.Table, *, settings: Prepr
             decision that a model is fitted to.
     """
     features = {n: c for n, c in settings.columns.items() if c.used}
-    frame = applications.to_pandas()
+    copied, copies = _copied(applications, memberships, settings)
+    frame = applications.filter(pa.array(~copied)).to_pandas()
     refusals, lacking = REFUSALS.empty(), _lacking(frame, list(features))
     looked_at = features if settings.fitted else {}
     leaks = checks.check_leakage(frame, looked_at, settings.leakage.allow)
@@ -101,8 +107,43 @@ def preprocess(applications: pa.Table, memberships: pa.Table, *, settings: Prepr
             Column(n, "double" if c.type is Kind.CONTINUOUS else "string", c.label) for n, c in features.items()
         ),
     }
+    tables[COPIES.name] = copies
+    if copied.any():
+        refusals = pa.concat_tables([refusals, _refused_copies(applications.filter(pa.array(copied)))])
     keeping = Keeping(settings.refusals.keep, settings.seed, memberships, failed=True)
     return Produced(tables, refusals, declared=declared, keeping=keeping)
+
+
+def _copied(applications: pa.Table, memberships: pa.Table, settings: PreprocessSettings) -> tuple[Bools, pa.Table]:
+    """Applications that are left out as copies, ``(n,)``, and the row of the table of copies."""
+    ids = applications["row_id"].to_numpy()
+    groups = [of.group for of in groups_of(memberships, ids, settings.protected).values()]
+    result = algorithm.copies(cells_of(applications, groups))
+    left_out = result.beyond_chance and settings.copies == "once"
+    row = COPIES.build(
+        rows=[len(ids)],
+        sets=[result.sets],
+        copied=[int(result.later.sum())],
+        expected=[result.expected],
+        beyond_chance=[result.beyond_chance],
+        left_out=[left_out],
+    )
+    return result.later & left_out, row
+
+
+def _refused_copies(rows: pa.Table) -> pa.Table:
+    """Refusals of the copies."""
+    n = rows.num_rows
+    return REFUSALS.build(
+        row_id=rows["row_id"],
+        source_row=rows["source_row"],
+        stage=["preprocess"] * n,
+        reason=[Refusal.COPIED_ROW] * n,
+        column=[None] * n,
+        detail=[None] * n,
+        favourable=rows["favourable"],
+        weight=np.ones(n),
+    )
 
 
 def _lacking(frame: pd.DataFrame, names: list[str]) -> pa.Table:
@@ -228,4 +269,5 @@ def _encoders(values: pd.Series, name: str, column: ColumnSpec) -> Iterator[dict
 def preprocess_settings(spec: AuditSpec) -> PreprocessSettings:
     """The stage's settings."""
     fitted = spec.audited_model.kind not in ("none", "rule", "file") or bool(spec.compare) or spec.methods.train()
-    return PreprocessSettings.of(spec, directions=spec.directions(), codes_decide=spec.codes_decide, fitted=fitted)
+    derived = {"directions": spec.directions(), "codes_decide": spec.codes_decide, "fitted": fitted}
+    return PreprocessSettings.of(spec, **derived, copies=spec.verdicts.copies)

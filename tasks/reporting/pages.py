@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import yaml
 
-from schemas.audit.limits import Disclosure, Limits
+from schemas.audit.limits import Disclosure, Limits, RecourseLimits, SimilarLimits
 from schemas.tables.verdicts import QUESTIONS, STATES
 from schemas.terms import Theory
 from tasks.pipeline.method import Judged
@@ -84,7 +84,9 @@ def _questions() -> Section:
         if measure.role != "beside":
             # The default limit in the unit of the measure, with the side that is allowed.
             value = getattr(Limits(), str(theory))
-            if hasattr(value, "ratio"):
+            if isinstance(value, SimilarLimits):
+                value = value.points
+            elif isinstance(value, RecourseLimits):
                 value = value.ratio if measure.role == "primary" else value.difference
             if value is None:
                 limit = str(texts["none"])

@@ -25,10 +25,17 @@ class AdjustedSettings(MethodSettings):
     estimators: tuple[Literal["logit", "lpm", "overlap", "aipw"], ...] = Field(
         ("logit", "lpm", "overlap", "aipw"), min_length=1, description="estimators of each rung"
     )
+    judged: Literal["expected", "logit"] = Field(
+        "expected",
+        description="the estimate that is judged: observed less expected denials, or a logit with one odds ratio",
+    )
+    through: tuple[str, ...] | None = Field(
+        None, description="controls that say through whom an application went; by name (branch, officer) if null"
+    )
     cluster: str | None = Field(
         None,
-        description="column whose values are clusters of dependent rows (lei, tract); if null the lender's (lei, "
-        "lender_id) where it is read and there are several; `none`: rows are independent",
+        description="column whose values are clusters of dependent rows; if null the first of officer, underwriter, "
+        "broker, branch, store, lender and tract that is read and has more than five values; `none`: independent rows",
     )
     cluster_bootstrap: bool = Field(False, description="wild cluster bootstrap with 999 draws, for few clusters")
     form: Literal["squared", "linear"] = Field(

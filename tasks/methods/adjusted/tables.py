@@ -5,7 +5,9 @@ from schemas.tables.applications import DECISION_MAKER, GROUP, PROTECTED_ATTRIBU
 
 RUNG = Column("rung", "int32", "number of the rung; rung 0 adjusts for nothing", minimum=0)
 BLOCKS = Column("blocks", "string", "blocks of control columns that the rung adjusts for, joined by +")
-ESTIMATOR = Column("estimator", "string", "how the difference is estimated", codes=("logit", "lpm", "overlap", "aipw"))
+ESTIMATOR = Column(
+    "estimator", "string", "how the difference is estimated", codes=("logit", "lpm", "overlap", "aipw", "expected")
+)
 REASON = Column("reason", "string", "why there is no value, or what qualifies it; empty for a plain one")
 RUNG_OF_GROUP = (RUNG, BLOCKS, DECISION_MAKER, PROTECTED_ATTRIBUTE, GROUP)
 """Leading columns: a rung, and the group that it is about."""
@@ -23,7 +25,7 @@ ADJUSTED = Table(
             codes=("own", "all", "overlap"),
         ),
         Column("form", "string", "whether numbers enter with their squares", codes=("squared", "linear")),
-        Column("primary", "bool", "whether it is judged: the primary rung, logit, over the group's own rows"),
+        Column("primary", "bool", "whether it is judged: the primary rung, over the group's own rows"),
         Column("value", "double", "difference of the probability of denial, group minus reference", nullable=True),
         Column("low", "double", "lower end of its interval", nullable=True),
         Column("high", "double", "upper end of it", nullable=True),

@@ -65,6 +65,8 @@ class Estimated:
     """Robustness value: told beside the interval, and in no test."""
     se_above: float = math.nan
     """Standard error towards larger values, where the interval is wider on one side; NaN: as ``se``."""
+    plain: tuple[float, float] | None = None
+    """Standard error and degrees of freedom of the plain interval, where the test at the limit has others."""
 
     @property
     def error(self) -> float:
@@ -196,6 +198,45 @@ class PairedDifference:
     def bound(self, level: float, upper: bool) -> float:
         """By squaring and adding exact limits of both shares."""
         return (intervals.upper if upper else intervals.lower)(self.changes, level)
+
+
+@dataclass(frozen=True)
+class Hull:
+    """Several readings of one number: the state is read from the hull of their intervals.
+
+    A side of the limit is shown only if every reading shows it.
+    """
+
+    readings: tuple[Evidence, ...]
+    """The judged one first."""
+
+    @property
+    def error(self) -> float:
+        """Of the judged reading."""
+        return self.readings[0].error
+
+    @property
+    def logarithmic(self) -> bool:
+        """Of the judged reading."""
+        return self.readings[0].logarithmic
+
+    def above(self, limit: float) -> float:
+        """The largest p of the readings."""
+        return max(reading.above(limit) for reading in self.readings)
+
+    def below(self, limit: float) -> float:
+        """The largest p of the readings."""
+        return max(reading.below(limit) for reading in self.readings)
+
+    def bound(self, level: float, upper: bool) -> float:
+        """The farthest end of the readings."""
+        ends = [reading.bound(level, upper) for reading in self.readings]
+        return max(ends) if upper else min(ends)
+
+
+def first_reading(evidence: Evidence | None) -> Evidence | None:
+    """What an estimate rests on where its state is read from a hull."""
+    return evidence.readings[0] if isinstance(evidence, Hull) else evidence
 
 
 @dataclass(frozen=True)
@@ -331,6 +372,14 @@ class Case:
     files lack a column. It counts against a pass, and never for a breach."""
     p: float = math.nan
     """Of a test without an interval, by which a row of role ``adds`` may breach."""
+    part_outside: str = ""
+    """The part of the group that is outside the limit of a part, where nothing silences it; else empty."""
+    bars: str = ""
+    """What keeps the row from being within, in words; else empty."""
+    information: str = ""
+    """Why the row is for information and has no verdict; else empty."""
+    sample_settles: bool = True
+    """Whether more applications would settle an open row: not where a finding keeps it open."""
 
 
 @dataclass(frozen=True)
@@ -374,8 +423,9 @@ def judge(cases: Sequence[Case], rules: Rules) -> list[Verdict]:
             for at, case in family_cases
             if case.limit is not None
             and not case.problem
+            and not case.information
             and (case.evidence is not None or math.isfinite(case.p))
-            and (not too_few(case.counts, rules) or isinstance(case.evidence, RatioOfShares))
+            and (not too_few(case.counts, rules) or isinstance(first_reading(case.evidence), RatioOfShares))
         ]
         stepped = step_down(np.array([_p_breach(case) for _, case in tested]), rules.alpha)
         for row, (at, case) in enumerate(tested):
@@ -386,6 +436,8 @@ def judge(cases: Sequence[Case], rules: Rules) -> list[Verdict]:
                 continue
             measured, state = math.isfinite(case.value), State.INSUFFICIENT_EVIDENCE
             reason = case.problem or too_few(case.counts, rules) or "not measured"
+            if case.information and measured:
+                state, reason = State.DESCRIPTIVE, case.information
             if case.limit is None:
                 state = State.NO_LIMIT if measured else State.NOT_RUN
                 reason = "no limit is set" if measured else case.problem or "not measured"
@@ -451,6 +503,10 @@ def _judged(case: Case, tested: _Tested, m: int, rules: Rules) -> Verdict:
         return replace(verdict, state=State.BREACH, reason=f"the whole interval{widened(case)} lies beyond the limit")
     if few:
         return replace(verdict, reason=few)
+    if case.part_outside:
+        return replace(verdict, state=State.BREACH, reason=f"a part lies beyond its limit: {case.part_outside}")
+    if p_within <= rules.alpha and case.bars:
+        return replace(verdict, reason=f"the whole interval lies inside the limit, and {case.bars}")
     if p_within <= rules.alpha:
         return replace(
             verdict,
@@ -465,7 +521,7 @@ def _enough(case: Case, m: int, rules: Rules) -> tuple[float, float]:
     evidence, limit = case.evidence, _limit(case)
     if evidence is None or not math.isfinite(evidence.error):
         return math.nan, math.nan
-    bias = evidence.bias if isinstance(evidence, Estimated) else 0.0
+    bias = bias_of(case)
     reach = float(scipy.stats.norm.isf(rules.alpha / m) + scipy.stats.norm.ppf(POWER)) * evidence.error
     sign = 1.0 if limit.side == "at_most" else -1.0
     if evidence.logarithmic:
@@ -476,15 +532,21 @@ def _enough(case: Case, m: int, rules: Rules) -> tuple[float, float]:
     else:
         distance = abs(case.value - limit.value) - bias
         detectable = limit.value + sign * (reach + bias)
-    everyone = case.counts.n + case.counts.n_reference if case.counts else math.nan
+    everyone = case.counts.n + case.counts.n_reference if case.counts and case.sample_settles else math.nan
     return detectable, everyone * min(reach / distance, _FURTHEST) ** 2 if distance > 0 else math.inf
+
+
+def bias_of(case: Case) -> float:
+    """How far columns that the table does not have may move the value."""
+    evidence = first_reading(case.evidence)
+    return evidence.bias if isinstance(evidence, Estimated) else 0.0
 
 
 def widened(case: Case) -> str:
     """Text added to a reason where the interval is widened for columns that the table does not have."""
-    if not isinstance(case.evidence, Estimated) or not case.evidence.bias:
+    if not bias_of(case):
         return ""
-    return f", widened by {case.evidence.bias:.3f} on both sides for columns that the table lacks,"
+    return f", widened by {bias_of(case):.3f} on both sides for columns that the table lacks,"
 
 
 def _with_left_out(case: Case) -> str:
@@ -503,6 +565,8 @@ def _open(verdict: Verdict) -> str:
         word = "or more" if limit.side == "at_most" else "or less"
         number = f"{verdict.detectable:.3f}".rstrip("0").rstrip(".")
         text += f"; {number} {word} would be found in 4 of 5 such audits"
+    if not verdict.case.sample_settles:
+        return f"{text}; no number of applications settles it, as a finding keeps it open"
     if math.isinf(verdict.needed) and not widened(verdict.case):
         return f"{text}; no number of applications settles it, as the estimate lies at the limit"
     if math.isinf(verdict.needed):
@@ -550,7 +614,8 @@ def disagreeing(verdicts: Sequence[Verdict]) -> dict[Theory, list[Disagreement]]
         of[verdict.case.theory, whose(verdict.case)].append(verdict)
     disagreements: dict[Theory, list[Disagreement]] = defaultdict(list)
     for (theory, of_group), rows in of.items():
-        states = {row.state: row for row in rows}
+        # a part beyond its limit contradicts no mean of the whole group
+        states = {row.state: row for row in rows if not (row.case.part_outside and row.state is State.BREACH)}
         if {State.BREACH, State.WITHIN} <= set(states):
             pair = f"{states[State.BREACH].case.measure} breach, {states[State.WITHIN].case.measure} within"
             disagreements[theory].append(Disagreement(of_group, pair))
@@ -616,7 +681,10 @@ def conclude(rows: Sequence[Verdict], disagreeing: Sequence[Disagreement] = (), 
     if disagreeing:
         pairs = tuple((disagreement.whose, f" ({disagreement.pair})") for disagreement in disagreeing)
         return Concluded(State.INSUFFICIENT_EVIDENCE, "methods disagree", pairs)
-    unsettled = [row for row in primary if row.state is not State.WITHIN]
+    informing = [row for row in primary if row.case.information and row.state is State.DESCRIPTIVE]
+    if len(informing) == len(primary):
+        return Concluded(State.DESCRIPTIVE, informing[0].reason)
+    unsettled = [row for row in primary if row.state is not State.WITHIN and row not in informing]
     if unsettled:
         return Concluded(State.INSUFFICIENT_EVIDENCE, "too little evidence", _groups(unsettled))
     return Concluded(State.WITHIN, "every judged group lies inside the limit")

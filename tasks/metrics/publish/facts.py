@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from schemas.table import Table
 from schemas.tables.applications import ANY, ENCODINGS, VALIDATIONS
+from schemas.tables.readings import VERDICT_FINDINGS
 from schemas.tables.verdicts import PUBLISHED_FINDINGS, PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, published
 from tasks.lake.storage import connected
 from tasks.metrics.publish import measures
@@ -190,8 +191,15 @@ def published_table(declared: Table, table: pa.Table, fates: Fates) -> pa.Table:
             for name in ("elements", "unexpected"):
                 count = row[name]
                 row[name] = int(float(f"{count:.0e}")) if count >= _LARGE else None if count else 0
+    elif fates.policy.protects and declared is VERDICT_FINDINGS:
+        # that something was found of a withheld group is not told either
+        rows = [_row(declared, row, fates) for row in rows if not _is_gone(row, fates)]
     elif fates.policy.protects:
         rows = [_row(declared, row, fates) for row in rows]
+    if declared is VERDICT_FINDINGS:
+        for row in rows:
+            counts = {name: "Some" if row[name] is None else f"{row[name]:,}" for name in ("n", "of")}
+            row["sentence"] = row["sentence"].format(**counts)
     return target.build(**{column.name: [row[column.name] for row in rows] for column in target.columns})
 
 

@@ -494,10 +494,14 @@ WITHHELD = "withheld: it rests on few people"
 COARSE = "its numbers are withheld, since they would tell those of a few people"
 _COUNTS = {"n": "group", "events": "group", "n_reference": "reference_group", "events_reference": "reference_group"}
 _P = ("p_breach", "p_breach_holm", "p_within")
-_PLAIN = ("value", "low", "high", "plain_low", "plain_high", "robustness", "se", "bias", "detectable")
+_PLAIN = (
+    *("value", "low", "high", "plain_low", "plain_high", "robustness", "se", "bias", "detectable"),
+    *("expected", "ratio", "ratio_low", "ratio_high", "hull_low", "hull_high"),
+)
 _MOST_DIGITS = 5
 _COARSE: Mapping[str, Callable[[float], int]] = {
-    "low": math.floor, "plain_low": math.floor, "high": math.ceil, "plain_high": math.ceil, "se": math.ceil,
+    "low": math.floor, "plain_low": math.floor, "hull_low": math.floor,
+    "high": math.ceil, "plain_high": math.ceil, "hull_high": math.ceil, "se": math.ceil,
 }  # fmt: skip
 """Where counts are rounded, ends go outwards: an interval covers, and so does the band of years pooled by the error."""
 

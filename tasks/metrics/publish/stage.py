@@ -34,6 +34,7 @@ from tasks.metrics.publish.people import (
 )
 from tasks.pipeline.registry import tables_shown
 from tasks.pipeline.stage import Produced, stage
+from tasks.preprocessing.columns import without_copies
 
 _ENDS_SOUGHT = 500
 """Up to so many counts the ends of what can be told are sought; of more, as far as the pass had to."""
@@ -108,6 +109,9 @@ WRITTEN: tuple[Table, ...] = (
 def publish(*tables: pa.Table, settings: PublishSettings) -> Produced:
     """The fate of every number of people, and the published tables."""
     inputs = {declared.name: table for declared, table in zip(READ, tables, strict=True)}
+    inputs[applications.APPLICATIONS.name] = without_copies(
+        inputs[applications.APPLICATIONS.name], inputs[applications.REFUSALS.name]
+    )
     lacks, verdict_rows = inputs[applications.MISSINGNESS.name].to_pylist(), inputs[verdicts.VERDICTS.name].to_pylist()
     fates = fates_of(inputs, lacks, verdict_rows, settings)
     tallied = Tallied.of(

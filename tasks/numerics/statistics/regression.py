@@ -135,7 +135,9 @@ class LogitFit:
         return influences
 
 
-def fit_logit(x: Floats, y: Floats, start: Floats | None = None, ridge: float = 0.0) -> LogitFit:
+def fit_logit(
+    x: Floats, y: Floats, start: Floats | None = None, ridge: float = 0.0, weight: Floats | None = None
+) -> LogitFit:
     """Fit P(y = 1) = 1 / (1 + exp(-x b)) by Newton's method with step halving.
 
     Args:
@@ -144,33 +146,37 @@ def fit_logit(x: Floats, y: Floats, start: Floats | None = None, ridge: float = 
         start: ``(p,)`` first coefficients; zeros if left out.
         ridge: Penalty ``ridge / 2`` on the sum of squared coefficients but the intercept's. A penalised fit is finite
             whatever the data, and is never called separated.
+        weight: ``(n,)`` how much each row counts; all alike if left out.
     """
     b = np.zeros(x.shape[1]) if start is None else start.copy()
     penalty = np.full(len(b), ridge)
     penalty[0] = 0.0
-    likelihood = log_likelihood(x @ b, y) - 0.5 * float(penalty @ b**2)
+    likelihood = log_likelihood(x @ b, y, weight) - 0.5 * float(penalty @ b**2)
     converged = False
     for _ in range(STEPS if ridge == 0 else 4 * STEPS):
         p = expit(x @ b)
-        step = solve(information(x, p, penalty), x.T @ (y - p) - penalty * b)
+        residual = y - p if weight is None else weight * (y - p)
+        step = solve(information(x, p, penalty, weight), x.T @ residual - penalty * b)
         if np.abs(step).max() <= SMALL:
             converged = True
             break
-        b, likelihood = _ascend(x, y, b, step, penalty, likelihood)
+        b, likelihood = _ascend(x, y, b, step, penalty, likelihood, weight)
         if ridge == 0 and np.abs(b).max() > 2 * LARGEST:
             break
     p = expit(x @ b)
-    return LogitFit(b, p, inverse(information(x, p, penalty)), "" if ridge else _sign(b, p, converged))
+    return LogitFit(b, p, inverse(information(x, p, penalty, weight)), "" if ridge else _sign(b, p, converged))
 
 
-def log_likelihood(index: Floats, y: Floats) -> float:
+def log_likelihood(index: Floats, y: Floats, weight: Floats | None = None) -> float:
     """Bernoulli log likelihood of the linear predictor ``(n,)``."""
-    return float(log_expit(np.where(y > 0, index, -index)).sum())
+    rows = log_expit(np.where(y > 0, index, -index))
+    return float(rows.sum() if weight is None else weight @ rows)
 
 
-def information(x: Floats, p: Floats, penalty: Floats | float = 0.0) -> Floats:
-    """``(p, p)`` X'WX with W = p (1 - p), and the penalty on its diagonal."""
-    matrix: Floats = (x * (p * (1 - p))[:, None]).T @ x
+def information(x: Floats, p: Floats, penalty: Floats | float = 0.0, weight: Floats | None = None) -> Floats:
+    """``(p, p)`` X'WX with W = p (1 - p) times the weight of a row, and the penalty on its diagonal."""
+    slope = p * (1 - p) if weight is None else weight * p * (1 - p)
+    matrix: Floats = (x * slope[:, None]).T @ x
     matrix.flat[:: len(matrix) + 1] += penalty
     return matrix
 
@@ -183,11 +189,13 @@ def solve(matrix: Floats, right: Floats) -> Floats:
         return np.linalg.lstsq(matrix, right, rcond=None)[0].astype(np.float64)
 
 
-def _ascend(x: Floats, y: Floats, b: Floats, step: Floats, penalty: Floats, likelihood: float) -> tuple[Floats, float]:
+def _ascend(
+    x: Floats, y: Floats, b: Floats, step: Floats, penalty: Floats, likelihood: float, weight: Floats | None
+) -> tuple[Floats, float]:
     """The Newton step, halved until the likelihood does not fall."""
     for _ in range(HALVINGS):
         new = b + step
-        reached = log_likelihood(x @ new, y) - 0.5 * float(penalty @ new**2)
+        reached = log_likelihood(x @ new, y, weight) - 0.5 * float(penalty @ new**2)
         if reached >= likelihood - 1e-9 * abs(likelihood):
             return new, reached
         step = step / 2

@@ -25,9 +25,10 @@ from schemas.report import (
     SourceRead,
 )
 from schemas.tables.applications import DECISION_DIRECTION, SOURCE_READ, VALIDATIONS, told
-from schemas.tables.verdicts import STATES, VERDICTS, published_verdicts, state_of_row
+from schemas.tables.readings import VERDICT_FINDINGS
+from schemas.tables.verdicts import STATES, VERDICTS, published_findings, published_verdicts, state_of_row
 from schemas.terms import State, Theory
-from tasks.metrics.verdicts import state_of
+from tasks.metrics.verdicts import state_of, theories_of
 from tasks.pipeline.registry import OUTCOMES, OUTCOMES_METHOD
 from tasks.preprocessing.checks import warnings
 from tasks.reporting.charts.values import WITHHELD, Estimate, ends_text, value_text
@@ -154,14 +155,13 @@ def report(material: Material, decision: Decision, pages: Iterable[str]) -> Repo
     none: dict[str, Any] = {"source": "", "sha256": "", "rows": None, "year": None}
     read = next(map(told, material.rows(SOURCE_READ)), none)
     direction = (text for row in material.rows(DECISION_DIRECTION) for text in warnings(row, s.decision))
-    wholes = {Theory(row["theory"]): State(row["state"]) for row in verdicts if row["role"] == "theory"}
     return Report(
         run=s.run,
         audit=s.name,
         title=s.title,
         year=s.year,
         partition=material.part and RowsOf(column=material.part.column, value=material.part.value),
-        state=state_of(wholes, s.verdicts),
+        state=state_of(theories_of(verdicts), s.verdicts),
         source=SourceRead(name=read["source"], sha256=read["sha256"], rows=people(read["rows"]), year=read["year"]),
         digests=Digests(source_sha256=s.source_sha256, code=s.code, version=s.version),
         disclosure=s.disclosure.profile,
@@ -179,6 +179,7 @@ def report(material: Material, decision: Decision, pages: Iterable[str]) -> Repo
         ),
         pages=tuple(pages),
         theories=Rows.model_validate(published_verdicts(verdicts)),
+        findings=Rows.model_validate(published_findings(material.named(VERDICT_FINDINGS.name))),
         warnings=(*((material.restricted,) if material.restricted else ()), *direction),
     )
 

@@ -219,7 +219,7 @@ def sensitivity(matter: data.Matter, question: data.Question, picture: data.Pict
 
 
 MOST_FIGURES = 6
-NEITHER = (Refusal.DECISION_NOT_AUDITED, Refusal.MISSING_DECISION)
+NEITHER = (Refusal.NOT_A_DECISION, Refusal.DECISION_NOT_AUDITED, Refusal.MISSING_DECISION)
 """Why a record has no approval and no denial."""
 
 

@@ -231,19 +231,20 @@ def rows_of(case: Case, ladder: Ladder, settings: AdjustSettings) -> dict[str, p
         ADJUSTED_BENCHMARKS: (row for effect in ladder.effects for row in _benchmarks(case, effect, settings)),
         ADJUSTED_ROWS: (*_used(case, ladder), *(_count_row(case, *astuple(left_out)) for left_out in ladder.left_out)),
     }
-    return {table.name: _table(table, list(table_rows)) for table, table_rows in rows.items()}
+    return {table.name: table_of(table, list(table_rows)) for table, table_rows in rows.items()}
 
 
 def of_columns(case: Case, reasons: Mapping[str, str]) -> dict[str, pa.Table]:
     """The controls that the ladder leaves out because the decision sets them."""
     rows = [_count_row(case, reason, -1, 0, 0) for reason in reasons.values()]
-    return {ADJUSTED_ROWS.name: _table(ADJUSTED_ROWS, rows)}
+    return {ADJUSTED_ROWS.name: table_of(ADJUSTED_ROWS, rows)}
 
 
 def _effect(
     case: Case, effect: Effect, settings: AdjustSettings, block_of_control: Mapping[str, str]
 ) -> dict[str, Any]:
-    own_logit = (effect.estimator, effect.average_over) == ("logit", "own")
+    estimator = settings.ladder.judged if case.decision_maker == DecisionMaker.LENDER else "logit"
+    is_judged = (effect.estimator, effect.average_over) == (estimator, "own")
     telling_ones = ", ".join(name for name, block in block_of_control.items() if block in effect.blocks)
     reasons = [effect.reason, f"{TELLING}: {telling_ones}" if telling_ones else ""]
     # how far a column of unit strength moves the linear effect; NaN where that was not fitted
@@ -253,7 +254,7 @@ def _effect(
     return _of_group(case, effect) | {
         "blocks": JOINED.join(effect.blocks),
         "form": settings.ladder.form,
-        "primary": own_logit and _is_primary(effect, settings),
+        "primary": is_judged and _is_primary(effect, settings),
         "strongest": effect.strongest or None,
         "unseen": unseen,
         "reason": "; ".join(reason for reason in reasons if reason),
@@ -313,9 +314,9 @@ def _identity(case: Case) -> dict[str, str]:
     return {"decision_maker": case.decision_maker, "protected_attribute": case.attribute}
 
 
-def _table(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+def table_of(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Rows as the table declares them; a number that is not finite becomes a missing value."""
-    values = {c.name: [row[c.name] for row in rows] for c in table.columns}
+    values = {c.name: [row.get(c.name) for row in rows] for c in table.columns}
     return table.build(
         **{
             name: [None if isinstance(value, float) and not math.isfinite(value) else value for value in column]

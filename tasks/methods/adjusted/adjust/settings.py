@@ -23,8 +23,10 @@ from schemas.audit.column import (
     kind_of,
     set_by_decision,
 )
+from schemas.audit.limits import SimilarLimits
 from schemas.audit.partition import Growth
 from schemas.audit.spec import AuditSpec, Explain, Protected, StageSettings
+from schemas.blocks import CLUSTERS, is_place, is_through, words_of
 from schemas.bounds import Strict
 from schemas.errors import Location, SpecError, nearest, raise_together
 from tasks.methods.adjusted.settings import AdjustedSettings
@@ -68,10 +70,31 @@ def primary_of(blocks: Collection[ControlBlock], settings: AdjustedSettings) -> 
 
 
 def cluster_of(spec: AuditSpec, settings: AdjustedSettings) -> str | None:
-    """The column of the clusters: that of the spec, else the lender's where it is read; None for independent rows."""
+    """The column of the ladder's clusters: that of the spec, else the lender's where it is read; None without."""
     if settings.cluster is not None:
         return None if settings.cluster == NO_BLOCK else settings.cluster
     return next((name for name in LENDER if name in spec.kept()), None)
+
+
+def clusters_of(spec: AuditSpec, settings: AdjustedSettings) -> tuple[str, ...]:
+    """Columns with clusters of rows for the judged effect: the first with enough values counts."""
+    if settings.cluster is not None:
+        return () if settings.cluster == NO_BLOCK else (settings.cluster,)
+    own = _protected(spec)
+    candidates = [(name, words_of(name)) for name in spec.kept() if name not in own]
+    return tuple(name for word in CLUSTERS for name, words in candidates if word in words)
+
+
+def splits_of(spec: AuditSpec, names: Collection[str] | None) -> dict[str, ColumnSpec]:
+    """Columns that part a group: all that are read, or some, but those of groups and those that the decision sets."""
+    own = _protected(spec)
+    about = {kind_of(name) for name in own} | {kind_of(p.name) for p in spec.protected}
+    out = {}
+    for name, column in spec.kept().items():
+        is_own = name in own or (is_personal(name) and kind_of(name) in about - {""})
+        if not (is_own or is_observed(name) or set_by_decision(name)) and (names is None or name in names):
+            out[name] = column
+    return out
 
 
 def named(spec: AuditSpec, settings: AdjustedSettings) -> dict[str, Location]:
@@ -135,6 +158,10 @@ def faults(spec: AuditSpec) -> Iterator[SpecError]:
     if settings.primary is not None and settings.primary not in block_names and not spec.source.lacking:
         message = f"there is no block {settings.primary!r}; {nearest(settings.primary, block_names)}"
         yield SpecError(message, (*AT, "primary"))
+    for name in settings.through or ():
+        if name not in spec.kept():
+            message = f"{name!r} is no column that is read; {nearest(name, list(spec.kept()))}"
+            yield SpecError(message, (*AT, "through"))
     if settings.cluster not in (None, NO_BLOCK) and settings.cluster not in spec.kept():
         message = f"{settings.cluster!r} is no column that is read; {nearest(str(settings.cluster), list(spec.kept()))}"
         yield SpecError(message, (*AT, "cluster"))
@@ -270,6 +297,21 @@ class AdjustSettings(StageSettings):
     ladder: AdjustedSettings
     columns: dict[str, ColumnSpec]
     """Of the controls."""
+    splits: dict[str, ColumnSpec]
+    """Columns that part the groups."""
+    places: dict[str, ColumnSpec]
+    """Columns that say where, and are in no block before ``place``."""
+    through: tuple[str, ...]
+    """Controls that say through whom an application went."""
+    clusters: tuple[str, ...]
+    """Columns whose rows may hang together; the first with enough values counts for the judged effect."""
+    limits: SimilarLimits
+    part_limit: float | None
+    minimum_n: int
+    """Fewest people of a part."""
+    draws: int
+    undecided: bool
+    """Whether applications without a decision are looked at."""
     explain: Explain
     protected: tuple[Protected, ...]
     level: float
@@ -292,6 +334,10 @@ def adjust_settings(spec: AuditSpec) -> AdjustSettings | None:
     blocks = blocks_of(spec, method_settings)
     personal_columns = personal(spec, method_settings) if method_settings.cross else ()
     controls = {*personal_columns, *(name for block in blocks for name in block.columns)}
+    kept, verdicts = spec.kept(), spec.verdicts
+    before_place = {name for block in blocks if block.name != PLACE for name in block.columns}
+    by = None if verdicts.parts.by == "all" else verdicts.parts.by
+    through = method_settings.through
     return AdjustSettings.of(
         spec,
         blocks=blocks,
@@ -300,6 +346,15 @@ def adjust_settings(spec: AuditSpec) -> AdjustSettings | None:
         primary=primary_of(blocks, method_settings),
         cluster=cluster_of(spec, method_settings),
         ladder=method_settings,
-        columns={name: column for name, column in spec.kept().items() if name in controls},
+        columns={name: column for name, column in kept.items() if name in controls},
+        splits=splits_of(spec, by),
+        places={name: column for name, column in kept.items() if is_place(name) and name not in before_place},
+        through=tuple(name for name in kept if (is_through(name) if through is None else name in through)),
+        clusters=clusters_of(spec, method_settings),
+        limits=verdicts.limits.direct or SimilarLimits(),
+        part_limit=verdicts.limits.part if by is None or by else None,
+        minimum_n=verdicts.parts.minimum_n,
+        draws=verdicts.parts.draws,
+        undecided=verdicts.undecided == "bound",
         level=spec.bootstrap.level,
     )

@@ -135,7 +135,7 @@ def _end(statistic: Statistic, weights: Floats, value: float, stride: float, alp
 # Output of the ladder: one adjusted effect for each rung, group and estimator.
 
 
-Estimator = Literal["logit", "lpm", "overlap", "aipw"]
+Estimator = Literal["logit", "lpm", "overlap", "aipw", "expected"]
 Fit = Literal["newton", "firth", "cells", "streamed", ""]
 
 

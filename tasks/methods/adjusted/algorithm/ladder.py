@@ -1,7 +1,7 @@
 """The ladder: every rung, group and estimator, terms by double selection, and interactions."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -352,17 +352,20 @@ def _room(events: Floats | Bools) -> int:
 
 def _denial(design: Design, rung: int) -> Equation:
     """Denial by the logit of the rung; by a linear fit where terms separate it."""
-    return _equation(design, np.ones(len(design.y), np.bool_), design.x[:, : design.widths[rung]], design.y, logit=True)
+    return equation_of(
+        design, np.ones(len(design.y), np.bool_), design.x[:, : design.widths[rung]], design.y, logit=True
+    )
 
 
 def _membership(design: Design, rung: int, group: int | None) -> Equation:
     """Membership of a group against the reference group, by a linear fit on the controls; all rows without a group."""
     rows: Bools = (design.group == group) | (design.group == design.reference) | (group is None)
     x = design.x[np.ix_(rows, np.r_[0, design.first_control : design.widths[rung]])]
-    return _equation(design, rows, x, (design.group[rows] == group).astype(np.float64), logit=False)
+    return equation_of(design, rows, x, (design.group[rows] == group).astype(np.float64), logit=False)
 
 
-def _equation(design: Design, rows: Bools, x: Floats, y: Floats, *, logit: bool) -> Equation:
+def equation_of(design: Design, rows: Bools, x: Floats, y: Floats, *, logit: bool) -> Equation:
+    """What terms are held against on some rows of a design: the residuals of a fit of ``y`` on ``x``."""
     column_mask, cluster = independent(x), None
     independent_x = np.ascontiguousarray(_columns(x, column_mask))
     if design.cluster is not None:
@@ -618,6 +621,7 @@ OVER: dict[estimators.Estimator, tuple[estimators.Over, ...]] = {
     "lpm": ("all",),
     "overlap": ("overlap",),
     "aipw": ("own",),
+    "expected": ("own",),
 }
 """Rows of each estimator."""
 
@@ -634,6 +638,10 @@ class Ladder:
     left_out: tuple[LeftOut, ...]
     used: int
     """Rows of every rung; with those left out, all rows."""
+
+    def extended(self, effects: Iterable[estimators.Effect]) -> "Ladder":
+        """The ladder with further effects."""
+        return replace(self, effects=(*self.effects, *effects))
 
 
 def climb(applications: Applications, settings: AdjustedSettings, level: float, rng: np.random.Generator) -> Ladder:

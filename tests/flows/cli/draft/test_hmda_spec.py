@@ -12,7 +12,7 @@ from flows.cli.draft.hmda_spec import hmda_spec
 from schemas.audit.spec import AuditSpec
 from schemas.errors import DataQualityError, SpecError
 from tasks.ingest import registry
-from tasks.ingest.stage import ingest, settings_of
+from tasks.ingest.stage import ingest, ingest_settings
 from tasks.pipeline.registry import read_spec
 
 sys.path.append(str(REPOSITORY / "tests" / "tasks" / "ingest" / "hmda"))
@@ -58,7 +58,7 @@ def test_init_writes_it_with_exit_code_0_and_the_audit_reads_it(tmp_path: Path) 
     assert {"applicant_credit_score", "debt_to_income_pct"} <= set(spec.features())
     assert spec.columns["applicant_credit_score"].block == "history"
     assert not {"aus_result_1", "debt_to_income_ratio"} & set(spec.features())
-    produced = ingest.function(settings=settings_of(spec))
+    produced = ingest.function(settings=ingest_settings(spec))
     applications = produced.tables["applications"].to_pandas()
     assert len(applications) == 300
     assert applications["applicant_credit_score"].between(560, 820).all()

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from schemas.audit.spec import AuditSpec
-from tasks.ingest.stage import ingest, settings_of
+from tasks.ingest.stage import ingest, ingest_settings
 from tasks.pipeline.registry import read_spec
 from tasks.pipeline.stage import hold
 
@@ -49,7 +49,7 @@ def spec_of(file: Path, **overrides: str) -> AuditSpec:
 
 def ingested(spec: AuditSpec) -> dict[str, pa.Table]:
     """The tables of ingest after they were held against their declarations and laws."""
-    produced = ingest.function(settings=settings_of(spec))
+    produced = ingest.function(settings=ingest_settings(spec))
     contents, refusals, *_ = hold(ingest, produced, produced.rows_in or 0)
     return {**{name: table for name, table in contents.items() if isinstance(table, pa.Table)}, "refusals": refusals}
 

@@ -9,7 +9,7 @@ from audited_tables import HEADER, column, ingested, reasons, rows_of, spec_of, 
 
 from schemas.errors import DataQualityError, SpecError, SuiteError, UnreadCellsError
 from schemas.tables.applications import INTAKE_CELLS
-from tasks.ingest.stage import ingest, settings_of
+from tasks.ingest.stage import ingest, ingest_settings
 from tasks.pipeline.stage import hold
 
 INCOMES = "source__intake__columns__income"
@@ -32,7 +32,7 @@ def test_rows_and_cells_add_up(tmp_path: Path) -> None:
 
 
 def test_cells_that_are_counted_twice_end_the_run(tmp_path: Path) -> None:
-    produced = ingest.function(settings=settings_of(spec_of(written(tmp_path, rows_of(40)))))
+    produced = ingest.function(settings=ingest_settings(spec_of(written(tmp_path, rows_of(40)))))
     cells = produced.tables[INTAKE_CELLS.name].to_pylist()
     cells[0]["missing"] += 1
     wrong = INTAKE_CELLS.build(**{c.name: [row[c.name] for row in cells] for c in INTAKE_CELLS.columns})

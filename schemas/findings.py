@@ -1,0 +1,143 @@
+"""Findings about the judged effect in words: what was found, and what to do next, by cause.
+
+A count of people stands as ``{n}`` or ``{of}`` until the disclosure pass fills it in as it is published.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+NEXT = {
+    "copies": "Remove the copied rows at the source, then run the audit again.",
+    "missing": "Complete {part} in these files, first where the denied lack it most; then run the audit again.",
+    "undecided": "Read 20 of the withdrawn or incomplete files of {group}; ask who proposed to withdraw.",
+    "part": "Read 20 denied files of that part beside their approved matches; ask who decides there.",
+    "place": "Test the rule about place: run it with and without place on last year's files.",
+    "through": "Compare the rules of the branches, officers or channels that the file names.",
+    "ratio": "Read all denied files of {group}. They are few.",
+    "bands": "Add the figure itself in place of its band.",
+    "no_noise": "Read the rule: a lender who decides without chance has one.",
+}
+"""Kind of finding -> what to do next."""
+
+
+def next_step(finding: Mapping[str, Any]) -> str:
+    """What to do next about a finding."""
+    return NEXT[finding["kind"]].format(part=finding["part"], group=finding["group"])
+
+
+def sentence(finding: Mapping[str, Any]) -> str:
+    """A finding in words, in points of approval."""
+    return _SENTENCES[finding["kind"]](finding)
+
+
+def of_100(share: float) -> str:
+    """A share as a whole number of 100."""
+    return f"{100 * share:.0f} of 100"
+
+
+def points(value: float) -> str:
+    """A number of percentage points without its sign."""
+    number = round(100 * abs(value))
+    return f"{number} point" if number == 1 else f"{number} points"
+
+
+def _less_often(value: float) -> str:
+    return f"{points(value)} {'less' if value > 0 else 'more'} often"
+
+
+def of_copies(finding: Mapping[str, Any]) -> str:
+    """Rows that are equal."""
+    ending = "All were counted." if finding["kept"] else "Each application was counted once."
+    return f"{{of}} rows hold copies: {{n}} are equal to an earlier row in every cell. {ending}"
+
+
+def of_missing(finding: Mapping[str, Any]) -> str:
+    """Files without a column."""
+    sides = {finding["group"]: finding["shares"], finding["reference_group"]: finding["shares_reference"]}
+    group, decision = max(((g, k) for g in sides for k in (0, 1)), key=lambda at: sides[at[0]][at[1]])
+    words = ("denied", "approved")
+    return (
+        f"{{n}} files lack {finding['part']}: {of_100(sides[group][decision])} {words[decision]} {group} applicants, "
+        f"{of_100(sides[group][1 - decision])} {words[1 - decision]} ones. With these, similar {finding['group']} "
+        f"applicants were approved between {_less_often(finding['high'])} and {_less_often(finding['low'])}."
+    )
+
+
+def of_undecided(finding: Mapping[str, Any]) -> str:
+    """Applications without a decision."""
+    return (
+        f"{of_100(finding['shares'][0])} {finding['group']} and {of_100(finding['shares_reference'][0])} "
+        f"{finding['reference_group']} applications ended without a decision. If the excess counts as denied, similar "
+        f"{finding['group']} applicants were approved {_less_often(finding['estimate'])}."
+    )
+
+
+def of_part(finding: Mapping[str, Any]) -> str:
+    """A part of the group."""
+    column, _, level = finding["part"].partition(": ")
+    return (
+        f"Where {column} is {level}, similar {finding['group']} applicants were approved "
+        f"{_less_often(finding['value'])} ({_range(finding)}). In all applications together: "
+        f"{_less_often(finding['estimate'])}."
+    )
+
+
+def _range(finding: Mapping[str, Any]) -> str:
+    return f"{100 * finding['low']:.0f} to {100 * finding['high']:.0f}"
+
+
+def of_place(finding: Mapping[str, Any]) -> str:
+    """What goes through places."""
+    gap, effect = round(100 * finding["value"]), round(100 * finding["estimate"])
+    share = f"{gap} of the {points(finding['estimate'])}" if gap <= effect else f"More than the whole, {gap} points,"
+    return (
+        f"{share} go through where people live ({_range(finding)}): in one place, similar {finding['group']} "
+        "applicants were approved "
+        f"{_less_often(finding['remaining'])}."
+    )
+
+
+def of_through(finding: Mapping[str, Any]) -> str:
+    """What goes through branches, officers or channels."""
+    return (
+        f"{points(finding['value']).capitalize()} ({_range(finding)}) go through the branch, officer or channel: "
+        f"without it, similar {finding['group']} applicants were approved "
+        f"{_less_often(finding['estimate'] + finding['value'])}."
+    )
+
+
+def of_ratio(finding: Mapping[str, Any]) -> str:
+    """Denied over expected."""
+    return (
+        f"{{n}} of {{of}} {finding['group']} applicants were denied, {finding['value']:.1f} times as many as by the "
+        f"rule for {finding['reference_group']} applicants ({finding['low']:.1f} to {finding['high']:.1f})."
+    )
+
+
+def of_bands(finding: Mapping[str, Any]) -> str:
+    """What differences inside bands account for."""
+    return (
+        f"Figures are given in bands; differences inside the bands may account for {points(finding['value'])} of the "
+        f"{points(finding['estimate'])}."
+    )
+
+
+def of_no_noise(finding: Mapping[str, Any]) -> str:
+    """A lender who decides without chance."""
+    return (
+        f"The columns explain {of_100(finding['value'])} parts of the decisions on {finding['reference_group']} "
+        "applicants: this lender decides by a rule, almost without chance."
+    )
+
+
+_SENTENCES = {
+    "copies": of_copies,
+    "missing": of_missing,
+    "undecided": of_undecided,
+    "part": of_part,
+    "place": of_place,
+    "through": of_through,
+    "ratio": of_ratio,
+    "bands": of_bands,
+    "no_noise": of_no_noise,
+}

@@ -1,0 +1,340 @@
+"""Observed less expected: denials of a group against those that the reference group's rule would give its members.
+
+The judged estimate (Peters 1941; Belson 1956; Graubard, Rao and Gastwirth 2005 for logits): a logit of denial is fitted
+to the reference group alone, and each member's denial is held against what that fit expects of the same columns. No
+odds ratio is common to all members, so that harm in one part of a group counts as large as it is.
+
+Scope: the rule, the effect with its influence, its error with clusters, its limit where denials or approvals are rare.
+Parts of a group: ``parts``. Files that the rule leaves out, places and bands: ``readings``.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit, logit
+from scipy.stats import norm, t
+
+from tasks.methods.adjusted.algorithm.design import CLIPPED, Applications, Control, Design
+from tasks.methods.adjusted.algorithm.ladder import EVENTS, MOST_ADDED, added, choose, equation_of, terms_of
+from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.numerics.statistics.regression import fit_logit, log_likelihood
+
+RIDGE = 1e-3
+"""Penalty on all coefficients but the intercept: fits that denials separate stay finite."""
+SKEWED = 2.0
+"""A positive number of larger skewness enters as its logarithm, where that is less skew."""
+MOST_ODDS = 20.0
+"""Odds of membership are cut at so many times their mean."""
+NO_NOISE = 0.9
+"""Share of deviance explained in the reference group from which a lender decides without chance."""
+LEAST_APPLICATIONS = 3.0
+"""Of such a lender the error is at least so many applications."""
+MEMBERSHIP_ROWS, TIMES_MEMBERS = 10_000, 3
+"""Reference rows by which membership is fitted: at least the first, or so many times the members."""
+FITTED_ROWS = 200_000
+"""Rows of the reference group by which terms are chosen; of more, every so many-th."""
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The form of the rule: logarithms of skew numbers, squares, and terms that tell denial in the reference group.
+
+
+def with_logs(control: Control, used: Bools) -> Control:
+    """The control on a log scale, where it is a positive number that is skew and less skew as a logarithm."""
+    values = control.values[used]
+    if control.kind != "number" or control.scale == "log" or not len(values) or not (values > 0).all():
+        return control
+    skewness = _skewness(values)
+    return replace(control, scale="log") if skewness > SKEWED and abs(_skewness(np.log(values))) < skewness else control
+
+
+def within_reference(control: Control, reference: Bools) -> Control:
+    """The control with its numbers cut off at the 1st and 99th percentile of the reference rows.
+
+    The rule says nothing of values that the reference group does not have; squares and hinges would go on without end.
+    """
+    values = control.values[reference]
+    if control.kind != "number" or (len(np.unique(values[:1000])) <= 2 and len(np.unique(values)) <= 2):
+        return control
+    low, high = np.quantile(values, CLIPPED)
+    return replace(control, values=np.clip(control.values, low, high)) if low < high else control
+
+
+def _skewness(values: Floats) -> float:
+    scaled = values / np.abs(values).max()
+    centred = scaled - scaled.mean()
+    sd = float(np.sqrt(np.mean(centred**2)))
+    return float(np.mean((centred / sd) ** 3)) if sd > 0 else 0.0
+
+
+def with_reference_terms(design: Design, applications: Applications, used: Bools) -> Design:
+    """The design with hinges and products that predict denial by score tests on the reference group's rows.
+
+    Ten denials and ten approvals of the reference group stand behind each column.
+
+    Args:
+        design: of the blocks that are judged, numbers with their squares.
+        applications: for the values of the controls.
+        used: ``(n,)`` rows of the design.
+    """
+    reference = design.group == design.reference
+    denied = int(design.y[reference].sum())
+    width, rung = design.widths[-1], len(design.widths) - 1
+    columns = width - len(design.indicators)
+    room = min(MOST_ADDED, min(denied, int(reference.sum()) - denied) // EVENTS - columns)
+    if room <= 0 or rung == 0:
+        return design
+    terms = terms_of(design, applications, used, rung)
+    if not len(terms.first):
+        return design
+    step = 1 + int(reference.sum()) // FITTED_ROWS
+    tested = np.zeros(len(reference), np.bool_)
+    tested[np.flatnonzero(reference)[::step]] = True
+    x = design.x[np.ix_(tested, np.r_[0, design.first_control : width])]
+    chosen = choose(equation_of(design, tested, x, design.y[tested], logit=True), terms, room)
+    return added(design, terms, chosen, rung)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The rule of the reference group, and the effect on a group: observed less expected.
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The chance of denial by the reference group's rule."""
+
+    x: Floats
+    """``(n, k)`` columns of all rows, intercept first, without those of groups."""
+    y: Floats
+    """``(n,)`` 1 for denied."""
+    reference: Bools
+    """``(n,)`` rows that it is fitted to."""
+    weight: Floats | None
+    """``(n,)`` how much each row counts; None: all alike."""
+    p0: Floats
+    """``(n,)`` chance of denial of every row by the rule."""
+    coefficients: Floats
+    """``(k,)``."""
+    inverse: Floats
+    """``(k, k)`` of the information."""
+    explained: float
+    """Share of the deviance that it explains in the reference group (McFadden 1974)."""
+
+    @property
+    def no_noise(self) -> bool:
+        """Whether the lender decides without chance, as by a cut-off."""
+        return self.explained > NO_NOISE
+
+    def shifted(self, gradient: Floats) -> Floats:
+        """``(n,)`` influence of the reference rows on a mean of p0 with this gradient by the coefficients."""
+        rows, columns = int(self.reference.sum()), self.x.shape[1]
+        influence = np.zeros(len(self.y))
+        residual = self.y[self.reference] - self.p0[self.reference]
+        if self.weight is not None:
+            residual = residual * self.weight[self.reference]
+        small_sample = math.sqrt(rows / max(rows - columns, 1))
+        influence[self.reference] = (self.x[self.reference] @ (self.inverse @ gradient)) * residual * small_sample
+        return influence
+
+
+def rule_of(x: Floats, y: Floats, reference: Bools, weight: Floats | None = None, start: Floats | None = None) -> Rule:
+    """Fit the rule to the reference group.
+
+    Args:
+        x: ``(n, k)`` columns of all rows, intercept first.
+        y: ``(n,)`` 1 for denied.
+        reference: ``(n,)`` rows of the reference group.
+        weight: ``(n,)`` how much each row counts.
+        start: ``(k,)`` first coefficients.
+    """
+    own_x, own_y = x[reference], y[reference]
+    own_weight = None if weight is None else weight[reference]
+    fit = fit_logit(own_x, own_y, start, RIDGE, own_weight)
+    p0 = expit(x @ fit.coefficients)
+    mean = float(np.average(own_y, weights=own_weight))
+    deviance = -log_likelihood(own_x @ fit.coefficients, own_y, own_weight)
+    alone = -log_likelihood(np.full(len(own_y), float(logit(mean))), own_y, own_weight) if 0 < mean < 1 else 0.0
+    return Rule(x, y, reference, weight, p0, fit.coefficients, fit.inverse, 1 - deviance / alone if alone > 0 else 0.0)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Denied less expected of one group, as shares of its members."""
+
+    value: float
+    expected: float
+    """Share of the members that the rule would deny."""
+    influence: Floats
+    """``(n,)`` of each row on the value; 0 for rows of other groups."""
+    of_expected: Floats
+    """``(n,)`` of each row on the expected share."""
+    members: Bools
+    """``(n,)``."""
+    n: int
+    denied: float
+    """Share of the members who were denied."""
+
+
+def effect_on(rule: Rule, members: Bools) -> Effect:
+    """The mean of denial less p0 over the members; their weights are those of the rule."""
+    weight = np.ones(len(rule.y)) if rule.weight is None else rule.weight
+    share = np.where(members, weight, 0.0) / weight[members].sum()
+    p0 = rule.p0[members]
+    gradient = (share[members] * p0 * (1 - p0)) @ rule.x[members]
+    value, expected = float(share @ (rule.y - rule.p0)), float(share @ rule.p0)
+    shifted = rule.shifted(gradient)
+    influence = share * (rule.y - rule.p0 - value) - shifted
+    of_expected = share * (rule.p0 - expected) + shifted
+    return Effect(value, expected, influence, of_expected, members, int(members.sum()), value + expected)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Errors: sums of squared influences, or of their sums by cluster, never below the error by rows.
+
+
+@dataclass(frozen=True)
+class Error:
+    """A standard error with the degrees of freedom of Student's t; infinite for the normal."""
+
+    se: float
+    df: float = math.inf
+
+    def quantile(self, level: float) -> float:
+        """How many errors a one-sided interval reaches that misses with probability ``level``."""
+        return float(norm.isf(level) if math.isinf(self.df) else t.isf(level, self.df))
+
+    def tail(self, distance: float) -> float:
+        """Chance of an estimate so far above the truth, or farther."""
+        z = distance / self.se if self.se > 0 else math.copysign(math.inf, distance)
+        return float(norm.sf(z) if math.isinf(self.df) else t.sf(z, self.df))
+
+
+def error_of(
+    influence: Floats, members: Bools, reference: Bools, cluster: Ints | None, least_of_members: float = 0.0
+) -> Error:
+    """The error of an estimate from the influence of each row.
+
+    With clusters the sums of the members are divided by one less the cluster's share of the members, those of the
+    reference rows by one less its share of these: the jackknife of both means. The degrees of freedom are
+    Satterthwaite's for a strictness that the rows of a cluster share: (sum u)^2 / sum u^2, u the squared difference of
+    both shares.
+
+    Args:
+        influence: ``(n,)``.
+        members: ``(n,)`` of the group.
+        reference: ``(n,)`` of the reference group.
+        cluster: ``(n,)`` from 0; None for independent rows.
+        least_of_members: The members' part of the variance is no smaller.
+    """
+    squares = influence**2
+    by_rows = max(float(squares[members].sum()), least_of_members) + float(squares[~members].sum())
+    if cluster is None:
+        return Error(math.sqrt(by_rows))
+    count = int(cluster.max(initial=-1)) + 1
+    sums, shares = [], []
+    for side in (members, reference):
+        n = max(int(side.sum()), 1)
+        share = np.bincount(cluster[side], minlength=count) / n
+        shares.append(share)
+        sums.append(np.bincount(cluster[side], influence[side], count) / np.maximum(1 - share, 1 / n))
+    by_cluster = float(((sums[0] + sums[1]) ** 2).sum())
+    u = (shares[0] - shares[1]) ** 2
+    df = float(u.sum() ** 2 / (u**2).sum()) if u.any() else math.inf
+    return Error(math.sqrt(max(by_cluster, by_rows)), df)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The limit, which is smaller where few are denied or approved, and the ratio of denied to expected.
+
+
+@dataclass(frozen=True)
+class LimitRule:
+    """How much more than expected is tolerated: the least of three numbers, and no less than a fourth."""
+
+    points: float
+    """Share of the members."""
+    times: float | None = None
+    """Times the expected denials."""
+    fifth: float | None = None
+    """Times the expected approvals."""
+    least: float = 0.0
+
+    def at(self, expected: float) -> tuple[float, float]:
+        """The limit, and its slope by the expected share."""
+        candidates = [(self.points, 0.0)]
+        if self.times is not None:
+            candidates.append((self.times * expected, self.times))
+        if self.fifth is not None:
+            candidates.append((self.fifth * (1 - expected), -self.fifth))
+        limit, slope = min(candidates)
+        return (limit, slope) if limit >= self.least else (self.least, 0.0)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a verdict on the effect rests on."""
+
+    limit: float
+    plain: Error
+    """Of the effect."""
+    at_limit: Error
+    """Of the effect less the limit, which moves with the expected share."""
+    ratio: float
+    ratio_se: float
+    """Of the logarithm of the ratio; NaN where nobody is denied or expected to be."""
+
+
+def judge(rule: Rule, effect: Effect, limits: LimitRule, cluster: Ints | None) -> Judged:
+    """Errors of an effect, of its distance from its limit, and of the ratio of denied to expected."""
+    limit, slope = limits.at(effect.expected)
+    sides = effect.members, rule.reference, cluster
+    rate = np.minimum(rule.p0[effect.members] * (1 + limit / max(effect.expected, 1e-12)), 1.0)
+    least = float((rate * (1 - rate)).sum()) / effect.n**2
+    plain = error_of(effect.influence, *sides)
+    at_limit = error_of(effect.influence - slope * effect.of_expected, *sides, least)
+    if rule.no_noise:
+        coarse = LEAST_APPLICATIONS / effect.n
+        plain = replace(plain, se=max(plain.se, coarse))
+        at_limit = replace(at_limit, se=max(at_limit.se, coarse))
+    ratio, ratio_se = math.nan, math.nan
+    if effect.expected > 0:
+        ratio = effect.denied / effect.expected
+    if ratio > 0:
+        of_denied = effect.influence + effect.of_expected
+        ratio_se = error_of(of_denied / effect.denied - effect.of_expected / effect.expected, *sides).se
+    return Judged(limit, plain, at_limit, ratio, ratio_se)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The targeted estimate (van der Laan and Rubin 2006) beside it: whether the effect depends on the form of the rule.
+
+
+def odds_of_membership(x: Floats, members: Bools, reference: Bools) -> Floats:
+    """``(n,)`` odds of being a member, by a logit on the columns; cut at 20 times their mean in the reference group.
+
+    Of many reference rows every so many-th is fitted to, which moves the intercept alone.
+    """
+    step = 1 + int(reference.sum()) // max(MEMBERSHIP_ROWS, TIMES_MEMBERS * int(members.sum()))
+    rows = np.sort(np.concatenate([np.flatnonzero(members), np.flatnonzero(reference)[::step]]))
+    fit = fit_logit(x[rows], members[rows].astype(np.float64), ridge=RIDGE)
+    odds = np.exp(np.clip(x @ fit.coefficients, -30, 30)) / step
+    return np.minimum(odds, MOST_ODDS * float(odds[reference].mean()))
+
+
+def targeted(rule: Rule, effect: Effect, odds: Floats) -> tuple[float, Floats]:
+    """The effect with p0 shifted until its errors in the reference group, weighted by odds, are 0; its influence."""
+    index = logit(np.clip(rule.p0, 1e-12, 1 - 1e-12))
+    weight, y = odds[rule.reference], rule.y[rule.reference]
+    shift = 0.0
+    for _ in range(50):
+        p = expit(index[rule.reference] + shift)
+        step = float(weight @ (y - p)) / max(float(weight @ (p * (1 - p))), 1e-12)
+        shift += min(max(step, -1.0), 1.0)
+        if abs(step) < 1e-10:
+            break
+    shifted = expit(index + shift)
+    value = float((rule.y - shifted)[effect.members].mean())
+    influence = np.where(effect.members, rule.y - shifted - value, 0.0) / effect.n
+    influence[rule.reference] -= weight * (y - shifted[rule.reference]) / effect.n
+    return value, influence

@@ -1,0 +1,317 @@
+"""The judged effect as verdicts take it: its evidence from all readings, its parts, and the findings about it.
+
+Scope: rows of the tables that the stage ``adjust`` writes, and of copies, as evidence and as findings. States:
+``tasks.metrics.algorithm.verdicts``. Sentences: ``schemas.findings``.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from schemas.audit.limits import Verdicts
+from schemas.findings import next_step, sentence
+from schemas.tables.readings import (
+    CARRIERS,
+    FINDING_KINDS,
+    JUDGED_EFFECTS,
+    KEY,
+    LEFT_OUT,
+    NO_DECISION,
+    PARTS,
+    READINGS,
+    READINGS_IN_HULL,
+    VERDICT_FINDINGS,
+)
+from schemas.terms import DecisionMaker
+from tasks.metrics.algorithm.verdicts import Case, Counts, Estimated, Evidence, Hull, Limit
+
+Whose = tuple[str, str, str]
+"""Decision maker, protected attribute and group."""
+Row = Mapping[str, Any]
+MISSING_P, MISSING_POINTS = 0.01, 0.01
+"""Missing values are a finding below this p, where the two estimates differ by more than these points."""
+PLACE_POINTS, THROUGH_POINTS, BAND_POINTS = 0.02, 0.02, 0.01
+"""What goes through places, through branches, and inside bands, beyond which it is a finding."""
+MOST_PARTS = 3
+"""Parts that are findings; the others stand in the table."""
+NO_CHANCE = "this lender decides without chance, so that neighbours' decisions give no error"
+_ONE_SIDED, _TWO_SIDED = 0.05, 0.025
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that is known of the judged effect of one group."""
+
+    row: Row
+    """Of ``judged_effects``."""
+    readings: Mapping[str, Row] = field(default_factory=dict)
+    parts: Sequence[Row] = ()
+    left_out: Mapping[str, Row] = field(default_factory=dict)
+    carriers: Sequence[Row] = ()
+
+    @property
+    def measured(self) -> bool:
+        """Whether there is an estimate."""
+        return self.row["value"] is not None
+
+    @property
+    def no_noise(self) -> bool:
+        """Whether the lender decides without chance."""
+        return bool(self.row["no_noise"])
+
+    @property
+    def missing(self) -> bool:
+        """Whether missing values are a finding: they depend on the decision, and move the effect."""
+        weighted = self.readings.get("weighted")
+        p = min((row["p"] for name, row in self.left_out.items() if name != NO_DECISION), default=1.0)
+        shifts = weighted is not None and abs(weighted["difference"]) > MISSING_POINTS
+        return shifts and bool(self.row["depends"]) and p < MISSING_P
+
+    def undecided(self, limit: float | None) -> bool:
+        """Whether applications without a decision are a finding: the excess of either group is beyond the limit."""
+        row = self.left_out.get(NO_DECISION)
+        if row is None or limit is None or row["excess"] is None:
+            return False
+        return bool(abs(row["excess"]) - _error(row["excess_se"], None).bound(_ONE_SIDED, upper=True) > limit)
+
+    def beyond(self, reading: str, points: float) -> bool:
+        """Whether a reading is shown to exceed the judged effect by more than some points."""
+        row = self.readings.get(reading)
+        return row is not None and _difference(row, sign=1).bound(_ONE_SIDED, upper=False) > points
+
+    @property
+    def in_hull(self) -> list[Row]:
+        """The further readings that the state is read from."""
+        takes = {
+            "weighted": bool(self.row["depends"]),
+            "undecided": (self.left_out.get(NO_DECISION) or {"p": 1.0})["p"] < _ONE_SIDED,
+            "through": self.beyond("through", THROUGH_POINTS),
+            "bands": True,
+        }
+        return [self.readings[name] for name in READINGS_IN_HULL if takes[name] and name in self.readings]
+
+    @property
+    def depends_on_form(self) -> bool:
+        """Whether the targeted estimate differs by more than its error."""
+        row = self.readings.get("targeted")
+        if row is None or not row["difference_se"]:
+            return False
+        return bool(abs(row["difference"]) > _error(row["difference_se"], None).bound(_TWO_SIDED, upper=True))
+
+
+def facts_of(tables: Mapping[str, pa.Table]) -> dict[Whose, Facts]:
+    """Facts by decision maker, attribute and group; none where no effect was judged."""
+    rows = {table.name: tables[table.name].to_pylist() for table in (READINGS, PARTS, LEFT_OUT, CARRIERS)}
+    out = {}
+    for row in tables[JUDGED_EFFECTS.name].to_pylist():
+        whose: Whose = tuple(row[name] for name in KEY)
+        rows_of_group = {
+            name: [r for r in of_table if tuple(r[k] for k in KEY) == whose] for name, of_table in rows.items()
+        }
+        out[whose] = Facts(
+            row,
+            {reading["reading"]: reading for reading in rows_of_group[READINGS.name]},
+            rows_of_group[PARTS.name],
+            {left_out["what"]: left_out for left_out in rows_of_group[LEFT_OUT.name]},
+            rows_of_group[CARRIERS.name],
+        )
+    return out
+
+
+def _error(se: float, df: float | None) -> Estimated:
+    """An error around 0."""
+    return Estimated(0.0, se, df=math.inf if df is None else df)
+
+
+def _difference(row: Row, sign: int) -> Estimated:
+    return Estimated(sign * row["difference"], row["difference_se"] or 1e-12)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# From facts to the case of a verdict.
+
+
+def judged_case(case: Case, facts: Facts, bias: float, robustness: float, settings: Verdicts) -> Case:
+    """The case of the judged effect, with the evidence of all its readings and what its parts say.
+
+    Args:
+        case: as it stands without them.
+        facts: of the same group.
+        bias: how far columns that the table lacks may move the effect.
+        robustness: what an unseen column has to explain.
+        settings: of verdicts.
+    """
+    row = facts.row
+    if not facts.measured:
+        return case
+    estimate = Estimated(
+        row["value"],
+        row["se_at_limit"],
+        df=math.inf if row["df"] is None else row["df"],
+        bias=bias,
+        robustness=robustness,
+        plain=(row["se"], math.inf if row["df"] is None else row["df"]),
+    )
+    in_hull = [
+        Estimated(r["value"], r["se"], df=math.inf if r["df"] is None else r["df"], bias=bias) for r in facts.in_hull
+    ]
+    evidence: Evidence = Hull((estimate, *in_hull)) if in_hull else estimate
+    counts = Counts(*(row[name] for name in ("n", "events", "n_reference", "events_reference")))
+    limit = None if case.limit is None else Limit(row["limit"], case.limit.side)
+    misleads = facts.missing or facts.undecided(settings.limits.undecided)
+    outside = (
+        [] if misleads else [part for part in named_parts(facts, row["value"]) if _above(part, bias, settings, row)]
+    )
+    barring = [part for part in facts.parts if part["bars"]]
+    bars = f"a part of the group may lie beyond its limit: {part_words(_strongest(barring)[0])}" if barring else ""
+    if not settings.parts.by or settings.limits.part is None:
+        bars = "no parts of the group were looked at"
+    return replace(
+        case,
+        value=row["value"],
+        evidence=evidence,
+        counts=counts,
+        limit=limit,
+        left_out=0.0,
+        part_outside=part_words(outside[0]) if outside else "",
+        bars=bars,
+        sample_settles=not (in_hull or misleads),
+    )
+
+
+def _above(part: Row, bias: float, settings: Verdicts, row: Row) -> bool:
+    """Whether a part is outside though an unseen column may move it as far as the whole."""
+    if not bias:
+        return bool(part["outside"])
+    limit = min(settings.limits.part or math.inf, 2.5 * row["limit"])
+    quantile = (part["value"] - part["low"]) / part["se"] if part["se"] else 0.0
+    return bool(part["outside"] and part["value"] - quantile * part["se"] - bias > limit)
+
+
+def named_parts(facts: Facts, value: float) -> list[Row]:
+    """Parts outside, the strongest first; where the whole is outside, those alone that exceed the rest."""
+    estimate = Estimated(value, facts.row["se_at_limit"] or 1e-12)
+    whole_outside = estimate.bound(_ONE_SIDED, upper=False) > (facts.row["limit"] or 0.0)
+    return _strongest([p for p in facts.parts if p["outside"] and (p["exceeds_rest"] or not whole_outside)])
+
+
+def _strongest(parts: Sequence[Row]) -> list[Row]:
+    return sorted(parts, key=lambda part: -part["value"] / part["se"] if part["se"] else 0.0)
+
+
+def part_words(part: Row) -> str:
+    """A part by its column and level."""
+    return f"{part['column']}: {part['level']}"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Findings: what a mean hides, and what in the file misleads.
+
+
+def findings_of(facts: Mapping[Whose, Facts], copies: Row | None, settings: Verdicts) -> Iterator[dict[str, Any]]:
+    """Rows of the table of findings, without sentences: kind, group and size.
+
+    Args:
+        facts: of every group that is estimate.
+        copies: the row of the table of copies where it is a finding.
+        settings: of verdicts.
+    """
+    if copies is not None:
+        base = {"protected_attribute": "", "group": "", "decision_maker": "", "part": ""}
+        share = copies["copied"] / copies["rows"] if copies["rows"] else 0.0
+        yield base | {
+            "kind": "copies",
+            "question": "",
+            "value": share,
+            "n": copies["copied"],
+            "of": copies["rows"],
+            "kept": not copies["left_out"],
+        }
+    for whose, of_group in facts.items():
+        if not of_group.measured or whose[0] != DecisionMaker.LENDER:
+            continue
+        base = dict(zip(KEY, whose, strict=True)) | {"question": "similar_applicants", "part": ""}
+        for finding in _of_group(of_group, settings):
+            yield base | finding
+
+
+def _of_group(facts: Facts, settings: Verdicts) -> Iterator[dict[str, Any]]:
+    row = facts.row
+    estimate = Estimated(row["value"], row["se_at_limit"] or 1e-12, df=row["df"] or math.inf)
+    lacking = {name: r for name, r in facts.left_out.items() if name != NO_DECISION}
+    if facts.missing:
+        most = min(lacking.values(), key=lambda r: (r["p"], -r["n"] - r["n_reference"]))
+        weighted = facts.readings["weighted"]
+        yield {
+            **{"kind": "missing", "part": most["what"], "n": most["n"] + most["n_reference"]},
+            **{"value": weighted["value"], **_ends(estimate, weighted)},
+            "shares": [most[f"share_{name}"] for name in ("denied", "approved")],
+            "shares_reference": [most[f"share_{name}_reference"] for name in ("denied", "approved")],
+        }
+    if facts.undecided(settings.limits.undecided):
+        ended = facts.left_out[NO_DECISION]
+        half = _error(ended["excess_se"], None).bound(_TWO_SIDED, upper=True)
+        yield {
+            **{"kind": "undecided", "n": ended["n"], "value": ended["excess"]},
+            **{"low": ended["excess"] - half, "high": ended["excess"] + half, "estimate": ended["estimate"]},
+            **{"shares": [ended["share"]], "shares_reference": [ended["share_reference"]]},
+        }
+    if not (facts.missing or facts.undecided(settings.limits.undecided)):
+        for part in named_parts(facts, row["value"])[:MOST_PARTS]:
+            yield {
+                **{"kind": "part", "part": part_words(part), "n": part["n"], "value": part["value"]},
+                **{"low": part["low"], "high": part["high"], "estimate": row["value"]},
+            }
+    yield from _through(facts)
+    if row["rare"] and estimate.bound(_ONE_SIDED, upper=False) > row["limit"]:
+        yield {
+            **{"kind": "ratio", "n": row["events"], "value": row["ratio"]},
+            **{"low": row["ratio_low"], "high": row["ratio_high"], "of": row["n"], "estimate": row["expected"]},
+        }
+    bands = facts.readings.get("bands")
+    if bands is not None and abs(bands["difference"]) > BAND_POINTS:
+        yield {"kind": "bands", "n": row["n"], "value": -bands["difference"], "estimate": row["value"]}
+    if facts.no_noise:
+        yield {"kind": "no_noise", "n": row["n_reference"], "value": row["explained"]}
+
+
+def _through(facts: Facts) -> Iterator[dict[str, Any]]:
+    """What goes through places, and through branches."""
+    place, through = facts.readings.get("place"), facts.readings.get("through")
+    if place is not None:
+        gap = _difference(place, sign=-1)
+        if gap.bound(_ONE_SIDED, upper=False) > PLACE_POINTS:
+            ends = {"low": gap.bound(_TWO_SIDED, upper=False), "high": gap.bound(_TWO_SIDED, upper=True)}
+            yield {
+                **{"kind": "place", "n": facts.row["n"], "value": gap.value, **ends},
+                **{"estimate": facts.row["value"], "remaining": place["value"], "remaining_se": place["se"]},
+            }
+    if through is not None and facts.beyond("through", THROUGH_POINTS):
+        gap = _difference(through, sign=1)
+        ends = {"low": gap.bound(_TWO_SIDED, upper=False), "high": gap.bound(_TWO_SIDED, upper=True)}
+        yield {"kind": "through", "n": facts.row["n"], "value": gap.value, **ends, "estimate": facts.row["value"]}
+
+
+def _ends(estimate: Estimated, other: Row) -> dict[str, float]:
+    """Ends of the 95 % hull of two readings."""
+    df = math.inf if other["df"] is None else other["df"]
+    hull = Hull((estimate, Estimated(other["value"], other["se"], df=df)))
+    return {"low": hull.bound(_TWO_SIDED, upper=False), "high": hull.bound(_TWO_SIDED, upper=True)}
+
+
+def findings_table(findings: Iterable[Mapping[str, Any]], references: Mapping[str, str]) -> pa.Table:
+    """Findings as a table, with their sentences; those of one kind in the order in which they were found.
+
+    Args:
+        findings: as ``findings_of`` gives them.
+        references: protected attribute -> its reference group.
+    """
+    rows = []
+    for finding in findings:
+        full = {**finding, "reference_group": references.get(finding["protected_attribute"], "")}
+        rows.append({**full, "sentence": sentence(full), "next": next_step(full)})
+    rows.sort(key=lambda row: FINDING_KINDS.index(row["kind"]))
+    return VERDICT_FINDINGS.build(**{c.name: [row.get(c.name) for row in rows] for c in VERDICT_FINDINGS.columns})

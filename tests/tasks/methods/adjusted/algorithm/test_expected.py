@@ -1,0 +1,110 @@
+"""Observed less expected against statsmodels, its error with clusters, and its limit where few are denied."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy.special import expit
+
+from tasks.methods.adjusted.algorithm.design import Control
+from tasks.methods.adjusted.algorithm.expected import (
+    LimitRule,
+    effect_on,
+    error_of,
+    judge,
+    odds_of_membership,
+    rule_of,
+    targeted,
+    with_logs,
+)
+
+LIMITS = LimitRule(0.02, 0.5, 0.2, 0.005)
+
+
+@pytest.fixture(scope="module")
+def rows() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(5)
+    n = 4000
+    member = rng.random(n) < 0.3
+    numbers = rng.standard_normal((n, 3)) + 0.4 * member[:, None]
+    x = np.column_stack([np.ones(n), numbers, numbers[:, :1] ** 2])
+    y = (rng.random(n) < expit(-1.2 + numbers @ [0.6, -0.4, 0.3] + 0.5 * member)).astype(float)
+    return x, y, member
+
+
+def test_the_effect_is_that_of_a_logit_crossed_with_the_group(rows):
+    x, y, member = rows
+    effect = effect_on(rule_of(x, y, ~member), member)
+    crossed = np.hstack([x, x * member[:, None]])
+    fit = sm.Logit(y, crossed).fit(disp=0, tol=1e-12)
+    own, without = crossed[member].copy(), crossed[member].copy()
+    without[:, x.shape[1] :] = 0
+    assert effect.value == pytest.approx(float((fit.predict(own) - fit.predict(without)).mean()), abs=2e-6)
+    assert effect.value + effect.expected == pytest.approx(y[member].mean())
+
+
+def test_its_error_is_that_of_samples_drawn_again(rows):
+    x, y, member = rows
+    rule = rule_of(x, y, ~member)
+    se = error_of(effect_on(rule, member).influence, member, ~member, None).se
+    rng, values = np.random.default_rng(1), []
+    for _ in range(150):
+        drawn = rng.integers(0, len(y), len(y))
+        values.append(effect_on(rule_of(x[drawn], y[drawn], ~member[drawn]), member[drawn]).value)
+    assert np.std(values) == pytest.approx(se, rel=0.15)
+
+
+def test_an_effect_among_separated_applicants_is_finite():
+    x = np.column_stack([np.ones(200), np.repeat([0.0, 1.0], 100)])
+    y = x[:, 1].copy()
+    member = np.tile([True, False], 100)
+    rule = rule_of(x, y, ~member)
+    effect = effect_on(rule, member)
+    assert rule.no_noise
+    assert abs(effect.value) < 0.01
+    assert judge(rule, effect, LIMITS, None).plain.se >= 3 / effect.n
+
+
+@pytest.mark.parametrize(
+    ("expected", "limit"), [(0.2, 0.02), (0.02, 0.01), (0.001, 0.005), (0.95, 0.01), (0.999, 0.005)]
+)
+def test_the_limit_is_smaller_where_few_are_denied_or_approved(expected, limit):
+    assert LIMITS.at(expected)[0] == pytest.approx(limit)
+
+
+def test_the_limit_of_a_number_is_the_same_everywhere():
+    assert [LimitRule(0.02).at(expected) for expected in (0.001, 0.5)] == [(0.02, 0.0)] * 2
+
+
+def test_clusters_of_single_rows_have_the_error_of_rows_and_others_never_less(rows):
+    x, y, member = rows
+    influence = effect_on(rule_of(x, y, ~member), member).influence
+    by_row = error_of(influence, member, ~member, None).se
+    alone = error_of(influence, member, ~member, np.arange(len(y), dtype=np.int32)).se
+    assert alone == pytest.approx(by_row, rel=2e-3)
+    mixed = np.arange(len(y), dtype=np.int32) % 8
+    assert error_of(influence, member, ~member, mixed).se >= by_row
+
+
+def test_a_strictness_that_one_cluster_shares_has_one_degree_of_freedom():
+    member = np.repeat([True, False], 500)
+    cluster = np.where(member, 0, np.arange(1000) % 10 + 1).astype(np.int32)
+    error = error_of(np.full(1000, 1e-3), member, ~member, cluster)
+    assert 1 <= error.df < 1.5
+
+
+def test_the_targeted_effect_agrees_where_the_rule_fits(rows):
+    x, y, member = rows
+    rule = rule_of(x, y, ~member)
+    effect = effect_on(rule, member)
+    value, influence = targeted(rule, effect, odds_of_membership(x, member, ~member))
+    assert value == pytest.approx(effect.value, abs=2 * np.sqrt(np.sum((influence - effect.influence) ** 2)))
+
+
+def test_a_skew_number_enters_as_its_logarithm_and_no_other():
+    rng = np.random.default_rng(0)
+    used = np.ones(1000, np.bool_)
+    scales = [
+        with_logs(Control("x", "number", values), used).scale
+        for values in (np.exp(rng.standard_normal(1000)), rng.standard_normal(1000), -np.exp(rng.standard_normal(1000)))
+    ]
+    assert scales == ["log", "linear", "linear"]

@@ -1,0 +1,111 @@
+"""Effects in parts of a group: harm that a mean hides, one critical value, and what is too small to be looked at."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from tasks.methods.adjusted.algorithm.expected import effect_on, odds_of_membership, rule_of
+from tasks.methods.adjusted.algorithm.parts import (
+    Inside,
+    Rules,
+    Split,
+    critical_values,
+    parts_of,
+    split_of_fifths,
+    split_of_number,
+)
+
+
+def parts(shift, *, seed=1, n=6000, cluster=None, rules=None, levels=3):
+    rng = np.random.default_rng(seed)
+    member = rng.random(n) < 0.3
+    number = rng.standard_normal(n)
+    code = rng.integers(0, levels, n).astype(np.int32)
+    chance = expit(-1.2 + 0.7 * number + np.resize(shift, levels)[code] * member)
+    x = np.column_stack([np.ones(n), number, *(code == level for level in range(1, levels))])
+    y = (rng.random(n) < chance).astype(float)
+    rule = rule_of(x, y, ~member)
+    effect = effect_on(rule, member)
+    inside = Inside(1, effect, odds_of_membership(x, member, ~member), 0.02)
+    split = Split("product", tuple(f"p{level}" for level in range(levels)), code)
+    own = parts_of(rule, [inside], {1: [split]}, cluster, rules or Rules(), np.random.default_rng(0))
+    return effect, {part.level: part for part in own}
+
+
+def test_harm_and_favour_that_add_up_to_nothing_are_found_where_they_are():
+    effect, by_level = parts([-1.6, 1.4, 0.0])
+    assert abs(effect.value) < 0.06
+    assert [level for level, part in by_level.items() if part.outside] == ["p1"]
+    assert by_level["p1"].bars
+    assert by_level["p1"].exceeds_rest
+    assert by_level["p1"].value > 0.15
+    assert by_level["p0"].high < 0
+
+
+def test_without_harm_no_part_is_outside_nor_keeps_the_group_from_being_within():
+    outside = bars = 0
+    for seed in range(30):
+        _, by_level = parts([0.0], seed=seed, n=2000, levels=6)
+        outside += any(part.outside for part in by_level.values())
+        bars += any(part.bars for part in by_level.values())
+    assert (outside, bars <= 4) == (0, True)
+
+
+def test_what_a_strict_branch_does_to_everybody_is_no_effect():
+    rng = np.random.default_rng(3)
+    n = 6000
+    member = rng.random(n) < 0.3
+    branch = np.where(rng.random(n) < np.where(member, 0.7, 0.3), 1, 0).astype(np.int32)
+    y = (rng.random(n) < expit(-1.5 + 1.2 * branch)).astype(float)
+    rule = rule_of(np.ones((n, 1)), y, ~member)
+    inside = Inside(1, effect_on(rule, member), np.ones(n), 0.02)
+    found = parts_of(rule, [inside], {1: [Split("branch", ("a", "b"), branch)]}, None, Rules(), rng)
+    assert inside.effect.value > 0.05
+    assert not any(part.outside or part.bars for part in found)
+
+
+def test_small_parts_and_those_that_hold_nearly_everybody_are_not_looked_at():
+    _, by_level = parts([0.0], rules=Rules(minimum_n=800))
+    assert by_level == {}
+    _, whole = parts([0.0], levels=1)
+    assert whole == {}
+
+
+def test_a_part_where_nobody_differs_has_width():
+    n = 1200
+    member = np.tile([True, False], n // 2)
+    code = np.repeat([0, 1], n // 2).astype(np.int32)
+    y = np.zeros(n)
+    y[code == 1] = np.tile([0, 0, 1, 1, 0, 1], n // 12)
+    rule = rule_of(np.ones((n, 1)), y, ~member)
+    inside = Inside(1, effect_on(rule, member), np.ones(n), 0.02)
+    found = parts_of(rule, [inside], {1: [Split("c", ("a", "b"), code)]}, None, Rules(), np.random.default_rng(0))
+    assert all(part.se > 0.005 for part in found)
+
+
+def test_the_critical_value_of_many_parts_lies_between_one_and_all_of_them():
+    rng = np.random.default_rng(0)
+    alone = critical_values(np.eye(1), 4000, rng)
+    same = critical_values(np.ones((20, 20)), 4000, rng)
+    apart = critical_values(np.eye(20), 4000, rng)
+    assert alone[0] == pytest.approx(1.645, abs=0.1)
+    assert same[0] == pytest.approx(1.645, abs=0.1)
+    assert apart[0] == pytest.approx(2.80, abs=0.12)
+    assert apart[1] == pytest.approx(3.02, abs=0.12)
+
+
+def test_officers_of_one_part_have_an_error_by_officers():
+    cluster = np.arange(6000, dtype=np.int32) % 40
+    _, by_level = parts([0.0], cluster=cluster)
+    _, alone = parts([0.0])
+    assert all(by_level[level].se >= alone[level].se for level in alone)
+
+
+def test_thirds_and_fifths_are_named_and_hold_what_they_say():
+    third = split_of_number("income", np.arange(1.0, 10.0))
+    assert third.levels == ("up to 3", "above 3 to 6", "above 6")
+    assert np.bincount(third.code).tolist() == [3, 3, 3]
+    assert split_of_number("flag", np.array([0.0, 1.0, 1.0])).levels == ("up to 0", "above 0 to 1", "above 1")
+    missing = split_of_number("income", np.array([1.0, np.nan, 3.0]))
+    assert missing.code[1] == -1
+    assert split_of_fifths(np.linspace(0, 1, 50)).levels[-1] == "fifth 5 of 5"

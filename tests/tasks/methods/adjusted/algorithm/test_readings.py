@@ -1,0 +1,173 @@
+"""Other readings of the judged effect: files left out, undecided ones, places, bands."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import norm
+
+from tasks.methods.adjusted.algorithm.design import Control
+from tasks.methods.adjusted.algorithm.examined import Examined, Files, Rules, examine
+from tasks.methods.adjusted.algorithm.expected import LimitRule, effect_on, rule_of
+from tasks.methods.adjusted.algorithm.parts import Split
+from tasks.methods.adjusted.algorithm.readings import (
+    allowance,
+    area,
+    p_of_dependence,
+    weights_of_complete,
+    worst_of_missing,
+    worst_of_undecided,
+)
+
+RULES = Rules(LimitRule(0.02, 0.5, 0.2, 0.005))
+
+
+def lender(seed: int = 0, n: int = 4000, harm: float = 0.0) -> Files:
+    rng = np.random.default_rng(seed)
+    member = rng.random(n) < 0.3
+    numbers = rng.standard_normal((n, 2))
+    denied = rng.random(n) < expit(-1.2 + numbers @ [0.8, -0.5] + harm * member)
+    controls = tuple(Control(f"x{place}", "number", column) for place, column in enumerate(numbers.T))
+    return Files(denied, np.zeros(n, np.bool_), member.astype(np.int32), ("A", "B"), 0, controls)
+
+
+def only(files: Files) -> Examined:
+    (examined,) = examine(files, RULES, np.random.default_rng(0))
+    return examined
+
+
+def emptied(files: Files, rows: np.ndarray) -> Files:
+    first = files.controls[0]
+    return replace(files, controls=(replace(first, values=np.where(rows, np.nan, first.values)), *files.controls[1:]))
+
+
+def test_files_emptied_by_decision_move_the_effect_and_their_weights_move_it_back():
+    files = lender(harm=0.8)
+    whole = only(files).effect.value
+    rng = np.random.default_rng(1)
+    gone = files.denied & (files.group == 1) & (rng.random(len(files.denied)) < 0.6)
+    examined = only(emptied(files, gone))
+    assert examined.depends
+    assert examined.effect.value < whole - 0.08
+    assert examined.readings["weighted"].value == pytest.approx(whole, abs=0.03)
+    (left_out,) = examined.left_out
+    assert (left_out.what, left_out.n, left_out.denied) == ("x0", int(gone.sum()), int(gone.sum()))
+    assert left_out.share_denied == pytest.approx(0.6, abs=0.06)
+    assert left_out.worst_low < examined.readings["weighted"].value < left_out.worst_high
+
+
+def test_random_gaps_leave_the_effect_and_depend_on_nothing():
+    files = lender(2)
+    rng = np.random.default_rng(5)
+    examined = only(emptied(files, rng.random(len(files.denied)) < 0.1))
+    assert not examined.depends
+    assert examined.readings["weighted"].difference == pytest.approx(0, abs=0.01)
+
+
+def test_denials_filed_as_withdrawn_are_an_excess_that_counts_as_denied():
+    files = lender(3, harm=1.0)
+    truth = only(files).effect.value
+    rng = np.random.default_rng(2)
+    undecided = files.denied & (files.group == 1) & (rng.random(len(files.denied)) < 0.6)
+    examined = only(replace(files, denied=files.denied & ~undecided, undecided=undecided))
+    assert examined.effect.value < truth / 2
+    assert examined.excess.differs
+    assert examined.excess.excess > 0.1
+    assert examined.readings["undecided"].value == pytest.approx(truth, abs=0.02)
+
+
+def test_undecided_files_without_columns_are_counted_all_the_same():
+    files = lender(4)
+    undecided = (files.group == 1) & (np.random.default_rng(3).random(len(files.denied)) < 0.2)
+    files = emptied(replace(files, denied=files.denied & ~undecided, undecided=undecided), undecided)
+    assert only(files).excess.excess == pytest.approx(0.2, abs=0.03)
+
+
+def test_a_rule_about_places_goes_through_places_and_not_into_the_effect():
+    rng = np.random.default_rng(6)
+    n = 5000
+    member = rng.random(n) < 0.3
+    place = np.where(rng.random(n) < np.where(member, 0.7, 0.15), 1, 0)
+    denied = rng.random(n) < expit(-1.6 + 1.4 * place)
+    where = Control("zip", "category", place.astype(float), ("1", "2"))
+    none = np.zeros(n, np.bool_)
+    files = Files(denied, none, member.astype(np.int32), ("A", "B"), 0, (), (where,))
+    examined = only(files)
+    assert examined.effect.value > 0.1
+    assert examined.readings["place"].value == pytest.approx(0, abs=0.05)
+    assert -examined.readings["place"].difference > 5 * examined.readings["place"].of_difference.se
+
+
+def test_a_carrier_tells_the_group_and_the_effect_that_goes_through_it():
+    files = lender(7)
+    member = files.group == 1
+    shifted = replace(files.controls[0], values=files.controls[0].values + 2.5 * member)
+    rng = np.random.default_rng(8)
+    denied = rng.random(len(member)) < expit(-2.0 + 0.8 * shifted.values)
+    carriers = only(replace(files, denied=denied, controls=(shifted, *files.controls[1:]))).carriers
+    assert carriers["x0"].auc > 0.9
+    assert carriers["x0"].low > 0.1
+    assert carriers["x1"].auc < 0.6
+    assert abs(carriers["x1"].value) < 0.02
+
+
+def test_groups_that_lie_alike_in_bands_need_no_allowance_and_others_do():
+    rng = np.random.default_rng(9)
+    n = 20000
+    member = rng.random(n) < 0.3
+    allowances = []
+    for shift in (0.0, 0.6):
+        z = rng.standard_normal(n) + shift * member
+        code = np.digitize(z, norm.ppf([0.3, 0.7])).astype(np.int32)
+        y = (rng.random(n) < expit(-1.5 + 1.5 * z)).astype(float)
+        x = np.column_stack([np.ones(n), code == 1, code == 2]).astype(float)
+        rule = rule_of(x, y, ~member)
+        slopes = np.array([0.0, *rule.coefficients[1:]])
+        allowances.append((allowance(code, rule, member, slopes), effect_on(rule, member).value))
+    assert abs(allowances[0][0]) < 0.004
+    bias = allowances[1][1]
+    assert 0.4 * bias < allowances[1][0] < 1.6 * bias
+
+
+def test_weights_give_complete_files_the_size_of_their_side_and_decision():
+    complete = np.array([1, 1, 0, 0, 1, 1], np.bool_)
+    outcome = np.array([0, 0, 0, 1, 1, 0])
+    weight = weights_of_complete(complete, outcome, [np.array([1, 1, 1, 1, 1, 0], np.bool_)])
+    assert weight.tolist() == [1.5, 1.5, 1.5, 2.0, 2.0, 1.0]
+
+
+def test_dependence_is_pearsons_chi_square():
+    from scipy.stats import chi2_contingency
+
+    rng = np.random.default_rng(0)
+    complete, outcome = rng.random(300) < 0.8, (rng.random(300) < 0.4).astype(np.int32)
+    table = [[np.sum((complete == c) & (outcome == y)) for y in (0, 1)] for c in (False, True)]
+    every = np.ones(300, np.bool_)
+    assert p_of_dependence(complete, outcome, every) == pytest.approx(chi2_contingency(table, correction=False).pvalue)
+    assert p_of_dependence(every, outcome, every) == 1.0
+
+
+def test_worst_cases_hold_whatever_the_files_hide():
+    assert worst_of_missing(0.1, 0.2, 0.5) == pytest.approx((-0.02, 0.18))
+    assert worst_of_undecided(0.1, 0.2, 0.3) == pytest.approx((0.02, 0.22))
+
+
+def test_the_area_of_a_column_that_ranks_the_other_way_is_the_same():
+    member = np.array([False, False, True, True])
+    assert area(np.array([1.0, 2.0, 3.0, 4.0]), member) == area(np.array([4.0, 3.0, 2.0, 1.0]), member) == 1.0
+
+
+def test_a_group_with_too_few_denials_has_a_reason_and_no_effect():
+    files = lender(10)
+    examined = only(replace(files, denied=files.denied & (files.group == 0)))
+    assert examined.effect is None
+    assert examined.reason.startswith("too_few_events")
+
+
+def test_a_split_over_rows_that_are_left_out_is_aligned_with_the_rest():
+    files = lender(11)
+    code = np.arange(len(files.denied), dtype=np.int32) % 3
+    files = replace(files, splits=(Split("third", ("a", "b", "c"), code),))
+    examined = only(emptied(files, code == 2))
+    assert {part.level for part in examined.parts if part.column == "third"} == {"a", "b"}

@@ -1,0 +1,188 @@
+"""From the tables of the judged effect to its state: hull of readings, parts, findings, words."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from schemas.audit.limits import Limits, PartSettings, Verdicts
+from schemas.findings import sentence
+from schemas.tables.verdicts import published_findings
+from schemas.terms import State, Theory
+from tasks.metrics.algorithm.verdicts import Case, Counts, Hull, Limit, Rules, judge
+from tasks.metrics.readings import Facts, findings_of, findings_table, judged_case
+
+SETTINGS = Verdicts(columns_complete=True)
+WHOSE = ("lender", "race", "B")
+
+
+def row(**fields: Any) -> dict[str, Any]:
+    base = {"value": 0.0, "se": 0.005, "df": None, "limit": 0.02, "se_at_limit": 0.005, "expected": 0.2, "ratio": 1.0}
+    base |= {"ratio_low": 0.9, "ratio_high": 1.1, "rare": False, "cluster": None, "explained": 0.2, "no_noise": False}
+    base |= {"depends": False, "reason": "", "n": 1000, "events": 200, "n_reference": 3000, "events_reference": 600}
+    return base | {"approval_se": None, "approval_df": None, "no_noise": False} | fields
+
+
+def part(level: str, value: float, **fields: Any) -> dict[str, Any]:
+    base = {"column": "product", "level": level, "n": 300, "n_reference": 900, "value": value, "se": 0.02}
+    base |= {"low": value - 0.06, "high": value + 0.06, "outside": value > 0.1, "bars": value > 0.06}
+    return base | {"exceeds_rest": True, "differs": value > 0.06} | fields
+
+
+def reading(value: float, difference: float, *, se: float = 0.005) -> dict[str, Any]:
+    return {"value": value, "se": se, "df": None, "difference": difference, "difference_se": se}
+
+
+def left_out(**fields: Any) -> dict[str, Any]:
+    base = {
+        "what": "income",
+        "n": 300,
+        "n_reference": 100,
+        "denied": 200,
+        "share": 0.3,
+        "share_reference": 0.03,
+        "p": 1e-9,
+    }
+    base |= {"share_denied": 0.6, "share_approved": 0.02, "share_denied_reference": 0.02, "excess": None}
+    base |= {"share_approved_reference": 0.02, "excess_se": None, "estimate": 0.1, "low": 0.08, "high": 0.12}
+    return base | fields
+
+
+def state(facts: Facts, settings: Verdicts = SETTINGS, bias: float = 0.0) -> tuple[State, str]:
+    case = Case(
+        *(Theory.DIRECT, "adjusted", "adjusted_effect", "race", "B", "A", "lender", "primary"),
+        *(float("nan"), None, Limit(0.02), Counts(1000, 200, 3000, 600)),
+    )
+    (verdict,) = judge([judged_case(case, facts, bias, 0.1, settings)], Rules())
+    return verdict.state, verdict.reason
+
+
+def test_an_interval_on_one_side_of_the_limit_is_within_or_outside():
+    assert state(Facts(row()))[0] is State.WITHIN
+    assert state(Facts(row(value=0.05)))[0] is State.BREACH
+    assert state(Facts(row(value=0.02)))[0] is State.INSUFFICIENT_EVIDENCE
+
+
+def test_the_limit_is_that_of_the_row():
+    assert state(Facts(row(value=0.015, limit=0.005, se_at_limit=0.002)))[0] is State.BREACH
+
+
+def test_a_part_outside_makes_the_row_outside_and_one_that_may_be_bars_a_pass():
+    assert state(Facts(row(), parts=[part("refinance", 0.25)])) == (
+        State.BREACH,
+        "a part lies beyond its limit: product: refinance",
+    )
+    open_state, reason = state(Facts(row(), parts=[part("refinance", 0.08)]))
+    assert open_state is State.INSUFFICIENT_EVIDENCE
+    assert reason.endswith("a part of the group may lie beyond its limit: product: refinance")
+
+
+def test_unseen_columns_widen_parts_as_well():
+    facts = Facts(row(value=0.03), parts=[part("refinance", 0.15)])
+    assert state(facts)[0] is State.BREACH
+    assert state(facts, bias=0.05)[0] is State.INSUFFICIENT_EVIDENCE
+
+
+def test_without_parts_nothing_is_within():
+    settings = SETTINGS.model_copy(update={"parts": PartSettings(by=())})
+    assert state(Facts(row()), settings)[0] is State.INSUFFICIENT_EVIDENCE
+
+
+@pytest.mark.parametrize("depends", [False, True])
+def test_files_that_are_missing_by_decision_open_the_state_and_random_gaps_do_not(depends):
+    facts = Facts(
+        row(depends=depends, value=0.06),
+        readings={"weighted": reading(-0.01, -0.07)},
+        left_out={"income": left_out()},
+        parts=[part("refinance", 0.25)],
+    )
+    assert facts.missing is depends
+    expected = State.INSUFFICIENT_EVIDENCE if depends else State.BREACH
+    assert state(facts)[0] is expected
+    kinds = [finding["kind"] for finding in findings_of({WHOSE: facts}, None, SETTINGS)]
+    assert kinds == (["missing"] if depends else ["part"])
+
+
+def test_an_excess_without_a_decision_counts_as_denied_and_no_sample_settles_it():
+    ended = left_out(excess=0.22, excess_se=0.01)
+    facts = Facts(row(), readings={"undecided": reading(0.16, 0.16)}, left_out={"no decision": ended})
+    open_state, reason = state(facts)
+    assert open_state is State.INSUFFICIENT_EVIDENCE
+    assert "no number of applications settles it" in reason
+    (finding,) = findings_of({WHOSE: facts}, None, SETTINGS)
+    assert finding["kind"] == "undecided"
+    assert "30 of 100 B and 3 of 100 A applications ended without a decision" in sentence(
+        finding | {"reference_group": "A"}
+    )
+
+
+def test_either_groups_excess_is_a_finding_and_a_small_one_is_none():
+    ended = [left_out(excess=excess, excess_se=0.01) for excess in (-0.2, 0.05)]
+    made = [Facts(row(), left_out={"no decision": ended_row}).undecided(0.05) for ended_row in ended]
+    assert made == [True, False]
+    assert not Facts(row()).undecided(0.05)
+
+
+def test_the_hull_takes_in_bands_and_branches_that_hide_harm_and_no_other():
+    bands = Facts(row(value=0.05), readings={"bands": reading(0.01, -0.04, se=0.0)})
+    assert state(replace(bands, readings={"bands": reading(0.01, -0.04)}))[0] is State.INSUFFICIENT_EVIDENCE
+    through = Facts(row(), readings={"through": reading(0.08, 0.08)})
+    assert state(through)[0] is State.INSUFFICIENT_EVIDENCE
+    assert state(Facts(row(), readings={"through": reading(-0.08, -0.08)}))[0] is State.WITHIN
+
+
+def test_place_is_a_finding_and_leaves_the_state():
+    facts = Facts(row(value=0.17), readings={"place": reading(0.03, -0.14)})
+    assert state(facts)[0] is State.BREACH
+    (finding,) = findings_of({WHOSE: facts}, None, SETTINGS)
+    assert (finding["kind"], round(finding["value"], 2)) == ("place", 0.14)
+    assert sentence(finding | {"reference_group": "A"}).startswith("14 of the 17 points go through where people live")
+    assert list(findings_of({WHOSE: Facts(row(), readings={"place": reading(-0.01, -0.01)})}, None, SETTINGS)) == []
+
+
+def test_rare_denials_are_told_as_a_ratio():
+    rare = row(value=0.012, limit=0.005, se_at_limit=0.002, rare=True, ratio=3.1, ratio_low=2.2, ratio_high=4.3)
+    (finding,) = findings_of({WHOSE: Facts(rare)}, None, SETTINGS)
+    assert sentence(finding | {"reference_group": "A"}) == (
+        "{n} of {of} B applicants were denied, 3.1 times as many as by the rule for A applicants (2.2 to 4.3)."
+    )
+
+
+def test_only_parts_that_exceed_the_rest_are_named_where_the_whole_is_outside():
+    parts = [part("purchase", 0.2, exceeds_rest=False), part("refinance", 0.3)]
+    facts = Facts(row(value=0.15), parts=parts)
+    assert [f["part"] for f in findings_of({WHOSE: facts}, None, SETTINGS)] == ["product: refinance"]
+
+
+def test_findings_are_a_table_in_the_order_of_what_to_do_next():
+    facts = Facts(row(value=0.17, no_noise=True), readings={"place": reading(0.03, -0.14)})
+    copied = {"rows": 7500, "sets": 1500, "copied": 6000, "left_out": True}
+    rows = findings_table(findings_of({WHOSE: facts}, copied, SETTINGS), {"race": "A"}).to_pylist()
+    assert [finding["kind"] for finding in rows] == ["copies", "place", "no_noise"]
+    assert all(finding["sentence"] and finding["next"] for finding in rows)
+    assert published_findings(rows)["columns"][:2] == ["kind", "question"]
+
+
+def test_the_targeted_estimate_says_whether_the_effect_hangs_on_its_form():
+    made = [Facts(row(), readings={"targeted": reading(v, v, se=0.01)}).depends_on_form for v in (0.05, 0.01)]
+    assert made == [True, False]
+
+
+def test_limits_are_read_under_either_name_and_a_number_is_points_alone():
+    limits = Limits.model_validate({"similar_applicants": 0.03})
+    assert limits.direct is not None
+    assert (limits.direct.points, limits.direct.times, limits.direct.least) == (0.03, None, 0.0)
+    assert Limits.model_validate(limits.model_dump()) == limits
+    with pytest.raises(ValueError, match="give one of them"):
+        Limits.model_validate({"similar_applicants": 0.03, "direct": 0.02})
+
+
+def test_a_hull_shows_a_side_only_if_every_reading_does():
+    from tasks.metrics.algorithm.verdicts import Estimated
+
+    hull = Hull((Estimated(0.05, 0.01), Estimated(0.0, 0.01)))
+    assert hull.above(0.02) == Estimated(0.0, 0.01).above(0.02)
+    assert hull.below(0.02) == Estimated(0.05, 0.01).below(0.02)
+    assert hull.bound(0.05, upper=True) == Estimated(0.05, 0.01).bound(0.05, upper=True)
+    assert hull.bound(0.05, upper=False) == Estimated(0.0, 0.01).bound(0.05, upper=False)
+    assert hull.error == 0.01
