@@ -30,6 +30,7 @@ _ONE_SIDE, _OTHER_SIDE, _DIFFERENCE = 0.01, 0.3, 0.5
 _TELLS: Final = 0.9
 _FEWER, _MORE = 2, 15
 _NOT_FILLED: Final = frozenset(("0", "0.0", "00000000", "0000-00-00"))
+_YEAR: Final = re.compile(r"(19|20)\d\d")
 _RESERVED: Final = {column.name for table in (APPLICATIONS, COUNTERFACTUALS) for column in table.columns}
 _WORDS_OF_TEXT: Final = 4
 _GROUP_LOSS: Final = 0.10
@@ -117,7 +118,7 @@ def feature(column: Column) -> Entry:
     recipe, doubts = recipe_of(column), []
     if column.missing_codes:
         rows = sum(n for text, n in column.counts.items() if text in column.absent_texts and _is_code(text, column))
-        doubts.append(f"{_listed(column.missing_codes)} stands for a missing value ({rows:,} rows)")
+        doubts.append(f"{', '.join(column.missing_codes)} stands for a missing value ({rows:,} rows)")
     if column.form == "number" and column.number is not None:
         present = column.numbers[np.isfinite(column.numbers)]
         span = f"{present.min():g} to {present.max():g}" if len(present) else "no value"
@@ -223,17 +224,13 @@ def _by_name(column: Column) -> tuple[Reason, str] | None:
         long = len(vocabulary.parts(name)) > 1 or name.casefold() not in ("weight", "peso", "waga", "vikt", "gewicht")
         if len(values) and (values > 0).all() and (long or (values != np.round(values)).any()):
             return "weight", "weights of rows: an audit counts each row once"
-    if vocabulary.is_named(name, "year") and column.values and all(map(_is_year, column.values)):
+    if vocabulary.is_named(name, "year") and column.values and all(_YEAR.fullmatch(value) for value in column.values):
         return "year", "a year"
     if vocabulary.is_named(name, "place") and not column.is_number | (len(column.values) == _FEWER):
         return "place", "a place: who lives there tells who somebody is"
     if vocabulary.is_named(name, "place") and not _is_amount(column) and not vocabulary.decision_rank(name):
         return "place", "a place: who lives there tells who somebody is"
     return None
-
-
-def _is_year(value: str) -> bool:
-    return bool(re.fullmatch(r"(19|20)\d\d", value))
 
 
 def _by_values(table: Table, column: Column) -> tuple[Reason, str] | None:
@@ -362,7 +359,3 @@ def losses(
 def best(table: Table, features: Sequence[str], split: Split) -> list[str]:
     """The features with the best AUC, where there are more than a spec should have."""
     return sorted(features, key=lambda name: -tells(table.columns[name], split))[:MOST_FEATURES]
-
-
-def _listed(values: Sequence[str]) -> str:
-    return ", ".join(values)

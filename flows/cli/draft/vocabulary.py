@@ -120,7 +120,7 @@ class _Index:
         """Phrases in a text, with the place of their first word."""
         for at, word in enumerate(words):
             for phrase in self.by_first.get(word, ()):
-                if _fits(phrase, words, at):
+                if words[at : at + len(phrase.parts)] == phrase.parts:
                     yield phrase, at
             for phrase in self.stems.get(word[:2], ()):
                 if word.startswith(phrase.parts[0]):
@@ -147,10 +147,6 @@ class _Index:
         for phrase in self.endings:
             if any(word != phrase.parts[0] and word.endswith(phrase.parts[0]) for word in words):
                 yield phrase
-
-
-def _fits(phrase: Phrase, words: tuple[str, ...], at: int) -> bool:
-    return words[at : at + len(phrase.parts)] == phrase.parts
 
 
 @lru_cache(maxsize=32)
