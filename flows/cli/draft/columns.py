@@ -112,7 +112,7 @@ def recipe_of(column: Column) -> ColumnRecipe | None:
 
 
 def feature(column: Column) -> Entry:
-    """The entry of a column as a feature, whatever speaks against it."""
+    """The entry of a column as a feature, without a check against it."""
     absent = int(column.absent.sum())
     missing = f", {absent:,} missing" if absent else ""
     recipe, doubts = recipe_of(column), []
@@ -158,7 +158,7 @@ def find_row_id(table: Table, decision: str) -> str | None:
 
 
 def shared_ids(table: Table, decision: str) -> tuple[str, int, int] | None:
-    """A column of ids of which some stand at several different rows: its name, these ids and their rows."""
+    """A column of ids with several different rows for some: its name, these ids and their rows."""
     once = ~table.repeats
     for name, column in table.columns.items():
         if name != decision and _is_identifier(column) and not column.absent.any():
@@ -234,7 +234,7 @@ def _by_name(column: Column) -> tuple[Reason, str] | None:
 
 
 def _by_values(table: Table, column: Column) -> tuple[Reason, str] | None:
-    """By what its cells hold, whatever the decision is."""
+    """By its cells, without the decision."""
     if column.distinct <= 1 and not column.unread:
         return "constant", "one value" if column.distinct else "no value"
     if column.form == "date":
@@ -251,7 +251,7 @@ def _by_values(table: Table, column: Column) -> tuple[Reason, str] | None:
 
 
 def _by_decision(column: Column, split: Split) -> tuple[Reason, str] | None:
-    """By itself the column tells the decision: by where it is filled in, or by its values."""
+    """The column alone predicts the decision: by where it is filled in, or by its values."""
     if not (split.favourable.any() and split.unfavourable.any()):
         return None
     empty = np.array([text in column.absent_texts or text in _NOT_FILLED for text in column.texts])[column.codes]
@@ -313,7 +313,7 @@ def _unreadable(column: Column) -> tuple[Reason, str] | None:
 
 @dataclass(frozen=True)
 class Loss:
-    """Rows of a group that lack a feature."""
+    """Rows of a group with a missing feature."""
 
     attribute: str
     group: str

@@ -177,14 +177,14 @@ def _submitted(text: str) -> str:
 def _of_file(text: str, path: Path, output: Path | None, recognised: Recognised, outline: Outline, year: int) -> str:
     """The spec with path, year and title of a file, and a head that says where it is from."""
     lender = f" of {recognised.sheet.lender}" if recognised.sheet else ""
-    shown = os.path.relpath(path, output.parent) if output is not None and not path.is_absolute() else str(path)
+    place = os.path.relpath(path, output.parent) if output is not None and not path.is_absolute() else str(path)
     layout = recognised.layout.name.replace("_", " ")
     command = f"evenhand audit {output}" if output else "evenhand audit SPEC"
     head = f"# HMDA, {layout} layout, drafted from {_quoted(path.name)}; run it with: {command}\n"
     body = text[text.index("name: hmda\n") :]
     body = re.sub(r"title: .*\n", lambda _: f"title: {_quoted(f'Loan decisions{lender}, {year}')}\n", body, count=1)
     body = re.sub(r"year: \d+\n", f"year: {year}\n", body, count=1)
-    body = re.sub(r"  vintage: .*\n", lambda _: f"  path: {_quoted(shown)}\n", body, count=1)
+    body = re.sub(r"  vintage: .*\n", lambda _: f"  path: {_quoted(place)}\n", body, count=1)
     if len(outline.years) > 1:
         kept = f"  keep:\n    activity_year: [{year}] # the file has rows of {', '.join(map(str, outline.years))}\n"
         body = body.replace("  keep:\n", kept, 1)

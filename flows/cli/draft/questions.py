@@ -103,7 +103,7 @@ def questions(draft: Draft) -> list[Question]:
 
 
 def open_questions(draft: Draft) -> list[Question]:
-    """The questions that nobody has answered."""
+    """The questions without an answer."""
     return [question for question in questions(draft) if question.answered is None]
 
 
@@ -273,7 +273,7 @@ def sides_question(draft: Draft) -> Iterator[Question]:
 
 
 def _is_plain(draft: Draft) -> bool:
-    """Whether two values are left of which one is the plain opposite of the other."""
+    """Whether every denial is a plain word for one."""
     denials = list(draft.of_side("unfavourable"))
     plain_words = [
         v
