@@ -312,7 +312,7 @@ def _model(annotation: Any, part: str | int) -> Any:
 
 MOST_BYTES: Final = 1_000_000
 MOST_LEVELS: Final = 50
-MOST_NODES: Final = 10_000
+MOST_NODES: Final = 50_000
 MOST_DIGITS: Final = 1_000
 _LONG_NUMBER: Final = re.compile(rf"[-+]?\d[\w.:+-]{{{MOST_DIGITS},}}$")
 

@@ -30,6 +30,7 @@ _ONE_SIDE, _OTHER_SIDE, _DIFFERENCE = 0.01, 0.3, 0.5
 _TELLS: Final = 0.9
 _FEWER, _MORE = 2, 15
 _NOT_FILLED: Final = frozenset(("0", "0.0", "00000000", "0000-00-00"))
+_YEAR: Final = re.compile(r"(19|20)\d\d")
 _RESERVED: Final = {column.name for table in (APPLICATIONS, COUNTERFACTUALS) for column in table.columns}
 _WORDS_OF_TEXT: Final = 4
 _GROUP_LOSS: Final = 0.10
@@ -111,13 +112,13 @@ def recipe_of(column: Column) -> ColumnRecipe | None:
 
 
 def feature(column: Column) -> Entry:
-    """The entry of a column as a feature, whatever speaks against it."""
+    """The entry of a column as a feature, without a check against it."""
     absent = int(column.absent.sum())
     missing = f", {absent:,} missing" if absent else ""
     recipe, doubts = recipe_of(column), []
     if column.missing_codes:
         rows = sum(n for text, n in column.counts.items() if text in column.absent_texts and _is_code(text, column))
-        doubts.append(f"{_listed(column.missing_codes)} stands for a missing value ({rows:,} rows)")
+        doubts.append(f"{', '.join(column.missing_codes)} stands for a missing value ({rows:,} rows)")
     if column.form == "number" and column.number is not None:
         present = column.numbers[np.isfinite(column.numbers)]
         span = f"{present.min():g} to {present.max():g}" if len(present) else "no value"
@@ -157,7 +158,7 @@ def find_row_id(table: Table, decision: str) -> str | None:
 
 
 def shared_ids(table: Table, decision: str) -> tuple[str, int, int] | None:
-    """A column of ids of which some stand at several different rows: its name, these ids and their rows."""
+    """A column of ids with several different rows for some: its name, these ids and their rows."""
     once = ~table.repeats
     for name, column in table.columns.items():
         if name != decision and _is_identifier(column) and not column.absent.any():
@@ -223,7 +224,7 @@ def _by_name(column: Column) -> tuple[Reason, str] | None:
         long = len(vocabulary.parts(name)) > 1 or name.casefold() not in ("weight", "peso", "waga", "vikt", "gewicht")
         if len(values) and (values > 0).all() and (long or (values != np.round(values)).any()):
             return "weight", "weights of rows: an audit counts each row once"
-    if vocabulary.is_named(name, "year") and column.values and all(map(_is_year, column.values)):
+    if vocabulary.is_named(name, "year") and column.values and all(_YEAR.fullmatch(value) for value in column.values):
         return "year", "a year"
     if vocabulary.is_named(name, "place") and not column.is_number | (len(column.values) == _FEWER):
         return "place", "a place: who lives there tells who somebody is"
@@ -232,12 +233,8 @@ def _by_name(column: Column) -> tuple[Reason, str] | None:
     return None
 
 
-def _is_year(value: str) -> bool:
-    return bool(re.fullmatch(r"(19|20)\d\d", value))
-
-
 def _by_values(table: Table, column: Column) -> tuple[Reason, str] | None:
-    """By what its cells hold, whatever the decision is."""
+    """By its cells, without the decision."""
     if column.distinct <= 1 and not column.unread:
         return "constant", "one value" if column.distinct else "no value"
     if column.form == "date":
@@ -254,7 +251,7 @@ def _by_values(table: Table, column: Column) -> tuple[Reason, str] | None:
 
 
 def _by_decision(column: Column, split: Split) -> tuple[Reason, str] | None:
-    """By itself the column tells the decision: by where it is filled in, or by its values."""
+    """The column alone predicts the decision: by where it is filled in, or by its values."""
     if not (split.favourable.any() and split.unfavourable.any()):
         return None
     empty = np.array([text in column.absent_texts or text in _NOT_FILLED for text in column.texts])[column.codes]
@@ -316,7 +313,7 @@ def _unreadable(column: Column) -> tuple[Reason, str] | None:
 
 @dataclass(frozen=True)
 class Loss:
-    """Rows of a group that lack a feature."""
+    """Rows of a group with a missing feature."""
 
     attribute: str
     group: str
@@ -362,7 +359,3 @@ def losses(
 def best(table: Table, features: Sequence[str], split: Split) -> list[str]:
     """The features with the best AUC, where there are more than a spec should have."""
     return sorted(features, key=lambda name: -tells(table.columns[name], split))[:MOST_FEATURES]
-
-
-def _listed(values: Sequence[str]) -> str:
-    return ", ".join(values)

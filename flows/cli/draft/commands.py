@@ -118,7 +118,7 @@ def draft(file: "File", choices: "Choices") -> "Draft":
 
 
 def _check_names(table: "Table", choices: "Choices") -> None:
-    """Names of a header record that is not used: the right name is told."""
+    """Refuses names of an unused header record, and gives the right name."""
     pending = [choices.settings.get("decision.column"), *choices.settings.get("protected", ())]
     for name in pending:
         if name and name not in table.columns and name in table.lost_names:
@@ -161,7 +161,7 @@ def _write(result: "Draft", output: Path | None, as_json: Path | None) -> None:
 
 
 def _lacking(result: "Draft", pending: Sequence["Question"], output: Path | None) -> str:
-    """What a draft lacks, and the command that gives it."""
+    """What is missing in a draft, and the command that adds it."""
     name = result.table.path.name
     question = next(question for question in pending if question.default is None)
     command = f"evenhand init {quote(str(result.table.path))}"
@@ -221,7 +221,7 @@ def _confirm(spec: Path, keys: Sequence[str]) -> None:
     errors.print(f"{spec}: {len(confirmed)} keys confirmed", markup=False)
     if stay:
         raise SpecError(
-            f"{spec}: {', '.join(stay)} has no default: write the value there, or draft anew with --decision, "
+            f"{spec}: {', '.join(stay)} has no default: write the value there, or draft again with --decision, "
             "--favourable and --protected"
         )
 

@@ -46,7 +46,7 @@ class Reading:
 
     @property
     def has_both(self) -> bool:
-        """Whether values for and against the applicant are there."""
+        """Whether it has values for and against the applicant."""
         return bool(self.of("favourable") and self.of("unfavourable"))
 
 
@@ -72,7 +72,7 @@ class Candidate:
 
 
 def read(name: str, rows: Mapping[str, int]) -> Reading:
-    """The side of every value of a column, as far as its words, its codes or its name tell."""
+    """The side of every value of a column, by its words, its codes or its name."""
     forms = {plain(value): value for value in rows}
     if vocabulary.parts(name)[-2:] in _ACTION_NAMES and {"1", "3"} <= forms.keys() <= _ACTIONS.keys():
         return Reading({forms[code]: meaning for code, meaning in _ACTIONS.items() if code in forms}, "codes")

@@ -37,7 +37,7 @@ Repeats = Literal["first", "all", "none"]
 
 @dataclass(frozen=True)
 class Choices:
-    """What a user chose: settings of the spec by their dotted keys, and questions whose default was taken."""
+    """What a user chose: settings of the spec by their dotted keys, and the questions with an accepted default."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     confirmed: frozenset[str] = frozenset()
@@ -102,13 +102,13 @@ class Draft:
 
     @property
     def undecided(self) -> dict[str, int]:
-        """Values of the decision that no word tells -> rows."""
+        """Values of the decision without a known side -> rows."""
         if self.decision is None:
             return {}
         return {value: rows for value, rows in self.decision.rows.items() if value not in self.sides.meanings}
 
     def of_side(self, side: Side) -> dict[str, int]:
-        """Values of one side of the decision -> rows; what no word tells is no decision until it is answered."""
+        """Values of one side of the decision -> rows; a value without a known side is no decision."""
         if self.decision is None:
             return {}
         rows = {value: self.decision.rows.get(value, 0) for value in self.sides.of(side)}
@@ -237,7 +237,7 @@ def _sides(decision: Candidate, choices: Choices) -> Reading:
 
 
 def _value(decision: Candidate, value: object, side: str, choices: Choices) -> str:
-    """The value of the table that a user means, in whatever spelling; of a written spec empty where no row has it."""
+    """The value of the table that a user means, in any spelling; empty for a written spec where no row has it."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     same = next((v for v in decision.rows if v == text), None)
     same = same or next((v for v in decision.rows if plain(v) == plain(text)), None)

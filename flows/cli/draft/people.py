@@ -68,7 +68,7 @@ class Attribute:
 
     @property
     def groups(self) -> dict[str, tuple[str, ...]]:
-        """Group -> its values, where several answers of a person make a group of their own; else empty."""
+        """Group -> its values, where several answers of a person make a group; else empty."""
         if not self.several:
             return {}
         alone = {group: (group,) for group in (*self.rows, *self.nobody) if group != "several"}
@@ -218,7 +218,7 @@ def _given_reference(name: str, reference: str, groups: Mapping[str, int]) -> st
 
 
 def _several(groups: Sequence[str]) -> tuple[str, ...]:
-    """Values that join others of the column by a sign: `White;Asian` beside White and Asian."""
+    """Values that join others of the column by a sign: `White;Asian` with White and Asian."""
     alone = {plain(group) for group in groups}
     out = []
     for group in groups:

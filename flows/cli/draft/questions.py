@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from flows.cli.draft import columns, vocabulary
-from flows.cli.draft.decision import Candidate
 from flows.cli.draft.drafting import BEST, Choices, Draft, drafted
 from flows.cli.draft.people import BANDS, FEWEST, Attribute
 from flows.cli.draft.vocabulary import Side
@@ -104,7 +103,7 @@ def questions(draft: Draft) -> list[Question]:
 
 
 def open_questions(draft: Draft) -> list[Question]:
-    """The questions that nobody has answered."""
+    """The questions without an answer."""
     return [question for question in questions(draft) if question.answered is None]
 
 
@@ -175,7 +174,7 @@ def decision_question(draft: Draft) -> Iterator[Question]:
     if draft.choices.given("decision.column"):
         return
     alternatives = [candidate for candidate in draft.ranked if candidate.column != draft.decision_column][:BEST]
-    options = [Option(c.column, _counted(c), {"decision.column": c.column}) for c in alternatives]
+    options = [Option(c.column, _with_rows(c.rows, 4), {"decision.column": c.column}) for c in alternatives]
     if draft.decision is None:
         best = "; ".join(f"{c.column} ({_with_rows(c.rows, 3)})" for c in draft.ranked[:BEST])
         text = f"Which column is the decision? Likeliest: {best}." if best else "Which column is the decision?"
@@ -191,10 +190,6 @@ def decision_question(draft: Draft) -> Iterator[Question]:
         "decision", ("decision.column",), 1, "decision", text, YES, (Option(YES, effect), *options),
         tuple(evidence[:_SHOWN]),
     )  # fmt: skip
-
-
-def _counted(candidate: Candidate) -> str:
-    return _with_rows(candidate.rows, 4)
 
 
 def _side_of(draft: Draft, value: str) -> str:
@@ -278,7 +273,7 @@ def sides_question(draft: Draft) -> Iterator[Question]:
 
 
 def _is_plain(draft: Draft) -> bool:
-    """Whether two values are left of which one is the plain opposite of the other."""
+    """Whether every denial is a plain word for one."""
     denials = list(draft.of_side("unfavourable"))
     plain_words = [
         v

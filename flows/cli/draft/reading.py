@@ -1,4 +1,4 @@
-"""Reads the table that a spec is drafted from, as ingest will read it, and says what of its form is a guess."""
+"""Reads the table that a spec is drafted from, as ingest will read it, with the guesses about its form."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ _SHOWN: Final = 6
 
 @dataclass(frozen=True)
 class File:
-    """The file of a draft, and what a user said of it."""
+    """The file of a draft, and the options of a user about it."""
 
     path: Path
     member: str | None = None
@@ -145,7 +145,7 @@ def _second(file: File, described: Described) -> SecondFile:
     names = {plain(name) for name in described.columns}
     columns = tuple(name for name in other.columns if name != right and plain(name) not in names)
     if not columns:
-        raise SpecError(f"--with {file.second.name}: it has no column that {file.path.name} lacks; leave it out")
+        raise SpecError(f"--with {file.second.name}: all its columns are in {file.path.name} too; leave it out")
     return SecondFile(path=str(file.second), key=JoinKey(this=key_here, other=right), columns=columns)
 
 
@@ -200,7 +200,7 @@ def _renamed(table: Table, names: Sequence[str]) -> Table:
 
 
 def source_of(raw: dict[str, object], folder: Path) -> Source:
-    """The source of a written spec, with its files found beside the spec or from here.
+    """The source of a written spec, with its files in the folder of the spec or here.
 
     Raises:
         SpecError: the part `source` is not right.

@@ -44,7 +44,7 @@ def review(spec: Path) -> Review:
 
 
 def open_questions(spec: Path) -> list[Question]:
-    """The questions of a spec that nobody has answered, the worst first."""
+    """The unanswered questions of a spec, the worst first."""
     return list(review(spec).questions)
 
 
@@ -60,7 +60,7 @@ def _parsed(spec: Path) -> tuple[str, Any]:
 
 
 def _open(pending: Sequence[Question], marks: Sequence[Mark]) -> Iterator[Question]:
-    """The questions with a marked key, each with its marked keys alone; a mark of none of them is one of its own."""
+    """The questions with a marked key, each with its marked keys alone, and one for every other mark."""
     remaining = {mark.key: mark for mark in marks}
     for question in pending:
         keys = tuple(key for key in question.keys if key in remaining)
@@ -132,7 +132,7 @@ def _marks_of(spec: Path, key: str, marks: Sequence[Mark]) -> list[Mark]:
 
 
 def _without_default(raw: Any) -> Iterator[str]:
-    """Keys whose value is still the word CHECK, where no default stands behind it."""
+    """Keys with the value CHECK, which have no default."""
     decision = raw.get("decision") or {} if isinstance(raw, Mapping) else {}
     for name in ("column", "favourable", "unfavourable"):
         if decision.get(name) in ("CHECK", ["CHECK"]):

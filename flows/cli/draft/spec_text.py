@@ -50,7 +50,7 @@ def text(draft: Draft, spec: Path | None = None) -> str:
 
 
 class _Marks:
-    """The comments behind keys that somebody has still to confirm."""
+    """The comments behind unconfirmed keys."""
 
     def __init__(self, pending: Sequence[Question]) -> None:
         self._why: dict[str, str] = {}
@@ -61,7 +61,7 @@ class _Marks:
                     self._why.setdefault(key, see or question.text)
 
     def of(self, key: str, why: str = "") -> str:
-        """The comment of a key; empty where nothing is open. ``why`` says it in other words."""
+        """The comment of a key; empty where nothing is open. ``why`` replaces its text."""
         if key not in self._why:
             return ""
         return f" # CHECK: {_line(why or self._why[key])}"
@@ -274,7 +274,7 @@ _WORD: Final = re.compile(r"^(\s*columns_complete:\s*)CHECK\b")
 
 
 def confirmed(written: str, lines: Mapping[int, str]) -> str:
-    """A spec without the marks of some lines, whose defaults are taken.
+    """A spec without the marks of some lines: their defaults are taken.
 
     Args:
         written: the text of the spec.

@@ -57,7 +57,7 @@ class Column:
 
     @cached_property
     def missing_codes(self) -> tuple[str, ...]:
-        """Numbers or words that stand for a missing value."""
+        """Numbers or words that mean a missing value."""
         if self.form in ("number", "few numbers") and self.number is not None:
             sentinels = tuple(codes.sentinels(self.number.numbers))
             return sentinels if len(self.number.numbers) - len(sentinels) >= _LEAST_NUMBERS else ()
@@ -150,7 +150,7 @@ class Column:
 
     @property
     def unread(self) -> int:
-        """Cells that are there, and no number."""
+        """Cells with a text that is no number."""
         return sum(self.number.unread.values()) if self.is_number and self.number is not None else 0
 
 

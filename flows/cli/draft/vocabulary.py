@@ -120,7 +120,7 @@ class _Index:
         """Phrases in a text, with the place of their first word."""
         for at, word in enumerate(words):
             for phrase in self.by_first.get(word, ()):
-                if _fits(phrase, words, at):
+                if words[at : at + len(phrase.parts)] == phrase.parts:
                     yield phrase, at
             for phrase in self.stems.get(word[:2], ()):
                 if word.startswith(phrase.parts[0]):
@@ -133,7 +133,7 @@ class _Index:
                     yield phrase, joined.index("".join(phrase.parts))
 
     def by_first_stems(self, words: tuple[str, ...]) -> Iterator[tuple[Phrase, int]]:
-        """Phrases of several words whose last word goes on."""
+        """Phrases of several words with a stem as the last one."""
         for at, word in enumerate(words):
             for phrase in self.by_first.get(word, ()):
                 last = at + len(phrase.parts) - 1
@@ -149,10 +149,6 @@ class _Index:
                 yield phrase
 
 
-def _fits(phrase: Phrase, words: tuple[str, ...], at: int) -> bool:
-    return words[at : at + len(phrase.parts)] == phrase.parts
-
-
 @lru_cache(maxsize=32)
 def _index(kind: str) -> _Index:
     return _Index(kind)
@@ -164,7 +160,7 @@ def _index(kind: str) -> _Index:
 
 @lru_cache(maxsize=65536)
 def meaning(value: str) -> Meaning | None:
-    """The side of a value of a decision by its words; None where they tell none.
+    """The side of a value of a decision by its words; None if they are unknown.
 
     The whole phrase counts first, then the longest phrase in it; a negation before that phrase turns it round.
     """
@@ -190,7 +186,7 @@ def meaning(value: str) -> Meaning | None:
 
 
 def _standing(match: tuple[Phrase, int]) -> tuple[bool, int, int, int]:
-    """How much a phrase in a value says: a stage of a procedure least, then the longer one, then its place.
+    """The weight of a phrase in a value: a stage of a procedure least, then the longer one, then its place.
 
     English words of a decision come first: `rejected after interview`. In East Asia the last one decides.
     """
@@ -259,7 +255,7 @@ def decision_rank(name: str) -> int:
 
 @lru_cache(maxsize=16384)
 def protected_kind(name: str) -> str:
-    """The protected attribute that a column's name tells: race, sex, age, ...; empty where none."""
+    """The protected attribute in a column's name: race, sex, age, ...; empty if none."""
     words, index = parts(_DIGITS.sub(" ", name)), _index("protected")
     matched = [*index.whole(parts(name)), *index.whole(words), *(phrase for phrase, _ in index.inside(words))]
     matched += index.ending(words)
@@ -316,7 +312,7 @@ _LETTER_PAIRS: Final = (("m", "f"), ("m", "w"), ("h", "f"), ("h", "m"), ("m", "v
 
 
 def men_and_women(values: Collection[str]) -> tuple[str, str] | None:
-    """Which values mean men and women; None where the values do not tell both."""
+    """Which values mean men and women; None if one of them is unknown."""
     by_form = {plain(value): value for value in values}
     for man, woman in _LETTER_PAIRS:
         if man in by_form and woman in by_form and not any(len(form) > 1 for form in by_form if form in _sexes()):
@@ -338,7 +334,7 @@ def _sexes() -> Mapping[str, set[str]]:
 
 
 def people_kind(values: Iterable[str], *, letters: bool = False) -> str:
-    """The protected attribute that values alone tell: sex, race or caste; empty where they tell none.
+    """The protected attribute by values alone: sex, race or caste; empty if none.
 
     Letters such as M and F are sexes only where the column has no name that says otherwise (``letters``).
     """
