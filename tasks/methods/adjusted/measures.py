@@ -27,6 +27,8 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
         yield whole(Form(EXCHANGED, {}, -1.0, 1.0, makers=(DecisionMaker.MODEL,)))
     of: dict[str, Values] = {"rung": rungs, "estimator": ladder.estimators, "over": ("own", "all", "overlap")}
     yield whole(Form(EFFECT, of, -1.0, 1.0))
+    of_judged: dict[str, Values] = {"rung": rungs, "estimator": ("expected",), "over": ("own",)}
+    yield whole(Form(EFFECT, of_judged, -1.0, 1.0, makers=(DecisionMaker.LENDER,)))
 
 
 def lacks(spec: AuditSpec) -> str:
@@ -38,7 +40,7 @@ def faults(spec: AuditSpec) -> Iterator[SpecError]:
     """Errors in the settings, checked against the columns and limits of the spec."""
     yield from settings.faults(spec)
     ladder = spec.methods.of(AdjustedSettings)
-    if ladder is None or "logit" in ladder.estimators:
+    if ladder is None or "logit" in ladder.estimators or ladder.judged == "expected":
         return
     for number, limit in enumerate(spec.thresholds):
         if limit.measure == EFFECT and not limit.parameters:

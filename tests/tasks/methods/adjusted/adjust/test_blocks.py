@@ -136,7 +136,9 @@ def test_what_does_not_fit_the_columns_is_named_with_its_line(asked: str, messag
 def test_a_limit_without_the_logit_that_it_judges(parameters: str, refused: bool) -> None:
     """Without the check it would hold for every rung and estimator, the raw difference too."""
     limit = f"thresholds:\n  - {{measure: adjusted_effect, maximum: 0.05{parameters}}}\n"
-    text = SPEC.replace("methods:\n", "methods:\n  adjusted: {estimators: [aipw]}\n").replace("thresholds:\n", limit)
+    text = SPEC.replace("methods:\n", "methods:\n  adjusted: {estimators: [aipw], judged: logit}\n").replace(
+        "thresholds:\n", limit
+    )
     if not refused:
         read_spec(text, "loans.yaml")
         return
