@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 _EXACT = "DECIMAL(38, 9)"
 """In which numbers are added, so that no order of the rows changes a sum."""
 
+_TOGETHER = 24
+"""Columns of categories that are counted in one query, within its memory."""
+
 
 @dataclass(frozen=True)
 class Intake:
@@ -90,10 +93,7 @@ def facts(
     document |= {"joined": dict(view.joined)} if view.joined else {}
     document["decision"] = _decision(intake)
     document["protected"] = [_attribute(p, i, intake, is_nobody) for i, p in enumerate(spec.protected)]
-    document["columns"] = {
-        name: _column(name, spec, intake) if column.kept else {"role": "excluded", "why": why(name)}
-        for name, column in spec.columns.items()
-    }
+    document["columns"] = _columns(spec, intake, why)
     document["rules"] = [
         {"column": rule.column, "rule": rule.rule, "cells": rule.cells, "rows": rule.rows} for rule in view.rules
     ]
@@ -167,6 +167,8 @@ def _decision(intake: Intake) -> dict[str, Any]:
     listed = [value for values in sides.values() for value in values]
     number = {side: {value: rows[value] for value in values if value in rows} for side, values in sides.items()}
     unknown = {value: n for value, n in rows.items() if value is not None and value not in listed}
+    if intake.question.source.intake is None:  # there a value of no list is no decision of the audit, and no surprise
+        number["neither"], unknown = number["neither"] | unknown, {}
     missing_rows = sum(n for value, n in rows.items() if value is None)
     return {"column": decision.column, **number, "missing": missing_rows, "unknown": unknown}
 
@@ -186,20 +188,41 @@ def _attribute(p: Protected, at: int, intake: Intake, is_nobody: Callable[[str],
     }
 
 
-def _column(name: str, spec: AuditSpec, intake: Intake) -> dict[str, Any]:
-    column, value = spec.columns[name], intake.statement.values[name]
-    recipe = spec.source.intake.columns.get(name) if spec.source.intake else None
-    role = {"role": "feature" if column.used else "excluded"}
-    if column.type is not Kind.CONTINUOUS:
-        counts = intake.by(value)
-        missing = counts.pop(None, 0)  # type: ignore[call-overload]  # of rows without a value
-        return {**role, "kind": "category", "counts": counts, "order": list(column.order), "missing": missing}
-    exact = f"TRY_CAST({value} AS {_EXACT})"
-    absent = intake.statement.cells.absent(name)
-    [(n, missing, unread, total, all_exact, rough)] = intake.rows(
-        f"count({value}), count_if({absent}), count_if(NOT {absent} AND ({value}) IS NULL), "
-        f"CAST(sum({exact}) AS DOUBLE), count({exact}) = count({value}), fsum({value})"
-    )
-    unit = recipe.unit if recipe else None
-    number = {"n": n, "sum": (total if all_exact else rough) or 0.0, "missing": missing, "unread": unread}
-    return {**role, "kind": "number", "unit": unit, **number}
+def _columns(spec: AuditSpec, intake: Intake, why: Callable[[str], str]) -> dict[str, Any]:
+    """Every column of the spec; many are counted in one query, as a table may have hundreds of them."""
+    recipes = spec.source.intake.columns if spec.source.intake else {}
+    numbers = [name for name, column in intake.question.columns.items() if column.type is Kind.CONTINUOUS]
+    chosen = []
+    for name in numbers:
+        value, absent = intake.statement.values[name], intake.statement.cells.absent(name)
+        exact = f"TRY_CAST({value} AS {_EXACT})"
+        chosen += [f"count({value})", f"count_if({absent})", f"count_if(NOT {absent} AND ({value}) IS NULL)"]
+        chosen += [f"CAST(sum({exact}) AS DOUBLE)", f"count({exact})", f"fsum({value})"]
+    figures = intake.rows(", ".join(chosen))[0] if chosen else ()
+    categories = [name for name in intake.question.columns if name not in numbers]
+    values = [intake.statement.values[name] for name in categories]
+    rows_of: list[Any] = []
+    for first in range(0, len(values), _TOGETHER):
+        chosen = [f"histogram({value}), count_if(({value}) IS NULL)" for value in values[first : first + _TOGETHER]]
+        rows_of += intake.rows(", ".join(chosen))[0]
+    out: dict[str, Any] = {}
+    for name, column in spec.columns.items():
+        role = {"role": "feature" if column.used else "excluded"}
+        if not column.kept:
+            out[name] = {"role": "excluded", "why": why(name)}
+        elif column.type is Kind.CONTINUOUS:
+            n, missing, unread, total, exact_cells, rough = figures[6 * numbers.index(name) :][:6]
+            unit = recipes[name].unit if name in recipes else None
+            number = {
+                "n": n,
+                "sum": (total if exact_cells == n else rough) or 0.0,
+                "missing": missing,
+                "unread": unread,
+            }
+            out[name] = {**role, "kind": "number", "unit": unit, **number}
+        else:
+            histogram, missing = rows_of[2 * categories.index(name) :][:2]
+            counts = dict(sorted((histogram or {}).items(), key=lambda item: (-item[1], item[0])))
+            order = list(column.order)
+            out[name] = {**role, "kind": "category", "counts": counts, "order": order, "missing": missing}
+    return out

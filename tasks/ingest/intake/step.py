@@ -17,6 +17,7 @@ import pyarrow as pa
 from schemas.audit.intake import Intake
 from schemas.errors import UnreadCellsError
 from schemas.terms import Refusal
+from tasks.ingest.hmda.canonical import literal
 from tasks.ingest.intake.recipe import Cell, Reading, cells_of, number_cell, readings
 from tasks.ingest.intake.sql import NumberSql, layered, number_sql
 from tasks.ingest.sources.raw import CellCount, Laid, RuleCount
@@ -29,6 +30,8 @@ SAMPLE: Final = 20_000
 """First rows whose texts tell SQL what stands beside numbers."""
 MOST_UNREAD: Final = 0.01
 """Share of unread cells, among those that are there, up to which their rows are refused; above it the audit stops."""
+MOST_CASES: Final = 24
+"""Texts of a column that are read as others without a join."""
 SHOWN: Final = 3
 """Unread cells that the terminal shows."""
 _SHORT: Final = 15
@@ -137,10 +140,7 @@ def _column(at: int, name: str, reading: Reading | None, connection: "duckdb.Duc
     counts = dict(rows)
     cells = cells_of(reading, counts)
     column = _counted(_Column(name, cell, reading), cells, counts)
-    changed = {text: result.text for text, result in cells.items() if result.text != text}
-    if changed:
-        column.join = _mapped(f"intake_texts_{at}", cell, changed, connection)
-        column.sql = f"coalesce(intake_texts_{at}.value, {cell})"
+    _map(column, at, {text: result.text for text, result in cells.items() if result.text != text}, connection)
     return column
 
 
@@ -148,11 +148,12 @@ def _number_column(at: int, reading: Reading, connection: "duckdb.DuckDBPyConnec
     cell = f"c{at}"
     texts = connection.sql(f"SELECT DISTINCT {cell} FROM (SELECT {cell} FROM intake_source LIMIT {SAMPLE})").fetchall()
     sql = number_sql(reading, at, [text for (text,) in texts])
+    source = layered(f"(SELECT {cell} FROM intake_source)", [sql])
     rows = connection.sql(
         f"SELECT text, any_value({cell}), count(*), max(size) FROM (SELECT {cell}, "
         f"CASE WHEN NOT {sql.in_sql} THEN {cell} END AS text, "
         f"CASE WHEN {sql.in_sql} THEN {sql.signature} END AS signature, "
-        f"CASE WHEN {sql.in_sql} THEN strlen({sql.value}) END AS size FROM {layered('intake_source', [sql])}) "
+        f"CASE WHEN {sql.in_sql} THEN strlen({sql.value}) END AS size FROM {source}) "
         "GROUP BY text, signature"
     ).fetchall()
     by_sql = [(number_cell(reading, example), n, size) for text, example, n, size in rows if text is None]
@@ -166,13 +167,10 @@ def _number_column(at: int, reading: Reading, connection: "duckdb.DuckDBPyConnec
     short = all(size <= _SHORT for *_, size in by_sql)
     column.plain = short and all(len(v) <= _SHORT and _PLAIN.fullmatch(v) for v in values - {""})
     if values <= {""}:
-        rest = "''"
+        column.sql = "''"
     else:
-        column.join = _mapped(
-            f"intake_texts_{at}", cell, {text: result.text for text, result in cells.items()}, connection
-        )
-        rest = f"coalesce(intake_texts_{at}.value, {cell})"
-    column.sql = f"CASE WHEN {sql.in_sql} THEN {sql.value} ELSE {rest} END"
+        _map(column, at, {text: result.text for text, result in cells.items()}, connection)
+    column.sql = f"CASE WHEN {sql.in_sql} THEN {sql.value} ELSE {column.sql} END"
     return column
 
 
@@ -185,10 +183,16 @@ def _counted(column: _Column, cells: Mapping[str, Cell], counts: Mapping[str, in
     return column
 
 
-def _mapped(name: str, cell: str, value_of: Mapping[str, str], connection: "duckdb.DuckDBPyConnection") -> str:
-    """Register what texts are read as; gives the join."""
-    connection.register(name, pa.table({"text": list(value_of), "value": list(value_of.values())}, _MAP))
-    return f"LEFT JOIN {name} ON {cell} = {name}.text"
+def _map(column: _Column, at: int, value_of: Mapping[str, str], connection: "duckdb.DuckDBPyConnection") -> None:
+    """Read texts of a column as others: few by cases, since every join takes memory; many by a table that is joined."""
+    if 0 < len(value_of) <= MOST_CASES:
+        cases = " ".join(f"WHEN {literal(text)} THEN {literal(value)}" for text, value in value_of.items())
+        column.sql = f"CASE {column.sql} {cases} ELSE {column.sql} END"
+    elif value_of:
+        name = f"intake_texts_{at}"
+        connection.register(name, pa.table({"text": list(value_of), "value": list(value_of.values())}, _MAP))
+        column.join = f"LEFT JOIN {name} ON {column.sql} = {name}.text"
+        column.sql = f"coalesce({name}.value, {column.sql})"
 
 
 def _repeats(view: Laid, intake: Intake, connection: "duckdb.DuckDBPyConnection") -> int:
