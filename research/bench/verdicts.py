@@ -114,7 +114,7 @@ def line_of(shape: Shape, seen_answers: Sequence[Answer]) -> Row:
     words += [f"{kind} {value:.2f}" for kind, value in (*finds.items(), *loud.items())]
     words += [f"named {named:.2f}"] if shape.part else []
     target = against(f"{' or '.join(shape.states)}, finds {', '.join(shape.finds) or 'nothing'}", met)
-    return row(shape.name, reps, "state right", ratio=right, **target, copied_rows=", ".join(words))
+    return row(shape.name, reps, "state right", ratio=right, **target, found=", ".join(words))
 
 
 def _lines(room: Room) -> Iterator[Row]:

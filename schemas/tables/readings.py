@@ -4,7 +4,14 @@ The stage ``adjust`` writes them and ``measure`` reads states and findings from 
 """
 
 from schemas.table import Column, Table
-from schemas.tables.applications import APPLICATIONS, DECISION_MAKER, GROUP, MEMBERSHIPS, PROTECTED_ATTRIBUTE
+from schemas.tables.applications import (
+    APPLICATIONS,
+    DECISION_MAKER,
+    GROUP,
+    MEMBERSHIPS,
+    PROTECTED_ATTRIBUTE,
+    ROW_ID,
+)
 
 OF_GROUP = (DECISION_MAKER, PROTECTED_ATTRIBUTE, GROUP)
 KEY = ("decision_maker", "protected_attribute", "group")
@@ -158,6 +165,20 @@ COPIES = Table(
         Column("beyond_chance", "bool", "whether there are far more than chance makes"),
         Column("left_out", "bool", "whether one row of each set is audited"),
     ),
+    restricted=True,
+)
+
+COPIED_ROWS = Table(
+    "copied_rows",
+    "The rows beyond the first of each set of copies, which every later stage leaves out.",
+    (ROW_ID,),
+    key=("row_id",),
+    restricted=True,
+)
+UNDECIDED = Table(
+    "undecided",
+    "Applications that ended without a decision: one row.",
+    (Column("rows", "int64", "applications that ingest refused for want of a decision", minimum=0),),
     restricted=True,
 )
 

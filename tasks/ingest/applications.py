@@ -179,6 +179,14 @@ class Judged:
     every: pa.Table | Written
     """The view's rows."""
 
+    def refused_for(self, reasons: Sequence[str], connection: "duckdb.DuckDBPyConnection") -> int:
+        """Number of rows that are refused for one of some reasons."""
+        numbers = [number for number, (reason, _) in enumerate(self.lines) if reason in reasons]
+        ((rows,),) = connection.execute(
+            "SELECT count(*) FROM judged WHERE list_contains($numbers, refused)", {"numbers": numbers or [-1]}
+        ).fetchall()
+        return int(rows)
+
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Columns of the view in the order of the source; DuckDB does not keep an order that no statement requires."""
         if isinstance(self.every, Written):

@@ -17,13 +17,14 @@ from schemas.errors import InfrastructureError, SpecError
 from schemas.table import Column, Table
 from schemas.tables.applications import APPLICATIONS, INTAKE_CELLS, INTAKE_RULES, MEMBERSHIPS, SOURCE_READ
 from schemas.tables.counterfactuals import COUNTERFACTUALS
+from schemas.tables.readings import UNDECIDED
 from schemas.terms import Kind
 from tasks.ingest import applications, registry
 from tasks.ingest.applications import database, judge, refused
 from tasks.ingest.intake.recipe import respelled
 from tasks.ingest.intake.step import check_unread
 from tasks.ingest.sources.raw import CellCount, Laid, RuleCount
-from tasks.ingest.statement import Question, statement
+from tasks.ingest.statement import REASONS_UNDECIDED, Question, statement
 from tasks.lake.store import IN_MEMORY, Drafts
 from tasks.pipeline.stage import Produced, stage
 
@@ -47,7 +48,7 @@ class IngestSettings(StageSettings):
     seed: int
 
 
-@stage(writes=(APPLICATIONS, MEMBERSHIPS, SOURCE_READ, INTAKE_RULES, INTAKE_CELLS), streams=True)
+@stage(writes=(APPLICATIONS, MEMBERSHIPS, SOURCE_READ, UNDECIDED, INTAKE_RULES, INTAKE_CELLS), streams=True)
 def ingest(*, settings: IngestSettings, drafts: Drafts = IN_MEMORY) -> Produced:
     """Applications as the audit spec types them.
 
@@ -108,6 +109,7 @@ def _judged(settings: IngestSettings, question: Question, year_column: str | Non
             APPLICATIONS.name: judged_rows.applications,
             MEMBERSHIPS.name: refusals.memberships,
             SOURCE_READ.name: source_read,
+            UNDECIDED.name: UNDECIDED.build(rows=[judged_rows.refused_for(REASONS_UNDECIDED, connection)]),
             INTAKE_RULES.name: table_of(INTAKE_RULES, source_view.rules),
             INTAKE_CELLS.name: table_of(INTAKE_CELLS, source_view.cells),
         },

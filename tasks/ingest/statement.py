@@ -5,7 +5,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -394,6 +394,10 @@ def decided(decision: Decision, cells: Cells, bound: BoundValues) -> str:
     text = cells.text(decision.column)
     no, yes = bound.among(text, decision.unfavourable), bound.among(text, decision.favourable)
     return f"CASE WHEN {no} THEN false WHEN {yes} THEN true END"
+
+
+REASONS_UNDECIDED: Final = (Refusal.DECISION_NOT_AUDITED, Refusal.NOT_A_DECISION)
+"""Reasons for which an application that ended without a decision is refused."""
 
 
 def undecided(decision: Decision, sql: str, cells: Cells, bound: BoundValues) -> list[Rule]:

@@ -14,9 +14,9 @@ from pydantic import Field
 from schemas.audit.limits import Bootstrap, Threshold, Verdicts
 from schemas.audit.partition import Growth
 from schemas.audit.spec import AuditSpec, Protected, StageSettings
-from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS, MODEL_REFITS, REFUSAL_COUNTS, REFUSALS
+from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS, MODEL_REFITS, REFUSAL_COUNTS
 from schemas.tables.findings import AGGREGATES, DRAWS, MEASURES, TALLIES
-from schemas.tables.readings import ABANDONED_MEMBERSHIPS, COPIES, VERDICT_FINDINGS, WRITTEN_BY_ADJUST
+from schemas.tables.readings import ABANDONED_MEMBERSHIPS, COPIED_ROWS, COPIES, VERDICT_FINDINGS, WRITTEN_BY_ADJUST
 from schemas.tables.verdicts import AGREEMENT, VERDICTS
 from schemas.terms import State
 from tasks.metrics import verdicts
@@ -64,7 +64,7 @@ def measure_settings(spec: AuditSpec) -> MeasureSettings:
 @stage(
     reads=(
         *(APPLICATIONS, DECISIONS, MEMBERSHIPS, REFUSAL_COUNTS, MODEL_REFITS, TALLIES, AGGREGATES, DRAWS),
-        *(REFUSALS, COPIES, ABANDONED_MEMBERSHIPS, *WRITTEN_BY_ADJUST),
+        *(COPIED_ROWS, COPIES, ABANDONED_MEMBERSHIPS, *WRITTEN_BY_ADJUST),
     ),
     writes=(MEASURES, VERDICTS, AGREEMENT, VERDICT_FINDINGS),
     resources=("metrics/sql/*.sql",),
@@ -79,14 +79,14 @@ def measure(
     tallies: pa.Table,
     aggregates: pa.Table,
     draws: pa.Table,
-    refusals: pa.Table,
+    copied_rows: pa.Table,
     copies: pa.Table,
     abandoned_memberships: pa.Table,
     *of_effects: pa.Table,
     settings: MeasureSettings,
 ) -> Produced:
     """Every measure of the run, and the state of each theory of harm, with exact numbers."""
-    applications = without_copies(applications, refusals)
+    applications = without_copies(applications, copied_rows)
     facts = facts_of({table.name: rows for table, rows in zip(WRITTEN_BY_ADJUST, of_effects, strict=True)})
     tallied = Tallied.of(applications, decisions, memberships, tallies, aggregates, draws)
     plan = _plan(settings)

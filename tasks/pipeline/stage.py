@@ -94,8 +94,7 @@ class Keeping:
     memberships: pa.Table | Written | None = None
     """Groups of the rows that came in, as ``MEMBERSHIPS``."""
     failed: bool = False
-    """Whether rows that failed an expectation, or are copies, are kept by any rule: after ingest nothing else names
-    them."""
+    """Whether rows that failed an expectation are kept by any rule: after ingest nothing else tells which they are."""
     counts: Kinds | None = None
     """The refused rows, where the stage has counted them itself and gives those alone that are written."""
     written: int = 0
@@ -172,8 +171,7 @@ def kept(refusals: pa.Table, keeping: Keeping) -> pa.Table:
         return refusals
     sampled_rows = refusals.slice(0, keeping.written if keeping.left_out else 0)
     later = refusals.slice(sampled_rows.num_rows)
-    always_kept = pa.array([str(Refusal.FAILED_EXPECTATION), str(Refusal.COPIED_ROW)])
-    failed = pc.and_(pc.is_in(later["reason"], value_set=always_kept), pa.scalar(keeping.failed))
+    failed = pc.and_(pc.equal(later["reason"], str(Refusal.FAILED_EXPECTATION)), pa.scalar(keeping.failed))
     always, rest = later.filter(failed), later.filter(pc.invert(failed))
     if keeping.rule == "counts":
         return pa.concat_tables([sampled_rows, always])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from schemas.audit.model import TakenAs
 from schemas.audit.spec import Protected
-from schemas.terms import Kind, Refusal
+from schemas.terms import Kind
 from tasks.numerics import encoding
 from tasks.numerics.arrays import Floats, Ints, Longs
 from tasks.numerics.encoding import Columns, Scale, one_hot
@@ -52,12 +52,12 @@ def groups_of(
     return out
 
 
-def without_copies(applications: pa.Table, refusals: pa.Table) -> pa.Table:
+def without_copies(applications: pa.Table, copied_rows: pa.Table) -> pa.Table:
     """The applications without those that ``preprocess`` refused as copies of others."""
-    copied = refusals.filter(pc.equal(refusals["reason"], str(Refusal.COPIED_ROW)))["row_id"]
-    if not len(copied):
+    if not copied_rows.num_rows:
         return applications
-    return applications.filter(pc.invert(pc.is_in(applications["row_id"], value_set=copied.combine_chunks())))
+    ids = copied_rows["row_id"].combine_chunks()
+    return applications.filter(pc.invert(pc.is_in(applications["row_id"], value_set=ids)))
 
 
 def cells_of(applications: pa.Table, groups: Iterable[NDArray[Any]]) -> list[Longs]:

@@ -30,7 +30,7 @@ from schemas.tables.applications import (
     MISSINGNESS,
     REFUSALS,
 )
-from schemas.tables.readings import COPIES
+from schemas.tables.readings import COPIED_ROWS, COPIES
 from schemas.terms import Kind, Refusal
 from tasks.numerics import encoding
 from tasks.numerics.arrays import Bools
@@ -61,7 +61,7 @@ class PreprocessSettings(StageSettings):
     seed: int
 
 
-WRITTEN = (FEATURES, APPLICANTS, ENCODINGS, MISSINGNESS, DECISION_DIRECTION, LEAKAGE, COPIES)
+WRITTEN = (FEATURES, APPLICANTS, ENCODINGS, MISSINGNESS, DECISION_DIRECTION, LEAKAGE, COPIES, COPIED_ROWS)
 
 
 @stage(reads=(APPLICATIONS, MEMBERSHIPS), writes=WRITTEN)
@@ -107,9 +107,9 @@ def preprocess(applications: pa.Table, memberships: pa.Table, *, settings: Prepr
             Column(n, "double" if c.type is Kind.CONTINUOUS else "string", c.label) for n, c in features.items()
         ),
     }
-    tables[COPIES.name] = copies
-    if copied.any():
-        refusals = pa.concat_tables([refusals, _refused_copies(applications.filter(pa.array(copied)))])
+    copied_rows = applications.filter(pa.array(copied))
+    tables |= {COPIES.name: copies, COPIED_ROWS.name: copied_rows.select(["row_id"])}
+    refusals = pa.concat_tables([refusals, _refused_copies(copied_rows)])
     keeping = Keeping(settings.refusals.keep, settings.seed, memberships, failed=True)
     return Produced(tables, refusals, declared=declared, keeping=keeping)
 

@@ -34,6 +34,7 @@ STAGES = (
     "score",
     "connect",
     "generate",
+    "abandoned",
     "adjust",
     "ablate",
     "detect",
@@ -155,7 +156,7 @@ def test_what_an_audit_prints_is_short_and_the_rest_goes_to_standard_error(
     assert any("Not run: cec, gcfn, raguel (not in `methods` of the spec)." in line for line in lines)
     assert f"exit code {done.returncode}: " in lines[-2]
     assert lines[-1] == f"report  {place}/lake/reports/{said['run']}/report.html"
-    assert "all 13 stages are in the lake already: nothing to compute" in done.stderr
+    assert "all 14 stages are in the lake already: nothing to compute" in done.stderr
     quiet = evenhand(*arguments, "--quiet", server=server).stdout.splitlines()
     assert [line.split()[0] for line in quiet] == ["run", "state", "report"]
     whole = evenhand(*arguments, "--verbose", server=server).stdout.splitlines()
@@ -275,7 +276,7 @@ def test_a_breach_is_read_from_the_server_alone(
     assert {*run.tags} == {"dataset:loans", "year:2024", "state:breach", f"run:{said['run']}"}
     assert {f"loans 2024 {stage}" for stage in ("ingest", "connect", "detect fgce", "report")} <= {*run.tasks}
     text = [line for _, line in run.lines]
-    assert len([line for line in text if re.match(r"stage [a-z ]+: .* rows, .* refused, [0-9.]+ s", line)]) == 13
+    assert len([line for line in text if re.match(r"stage [a-z ]+: .* rows, .* refused, [0-9.]+ s", line)]) == 14
     assert len([line for line in text if line.startswith("read loans.csv, sha256 ")]) == 1
     assert (logging.WARNING, "breach: " + run.message.split("; ", 1)[1]) in run.lines
     assert text[-1] == f"Breach: {run.message}; report {place}/lake/reports/{said['run']}/report.html"
@@ -314,7 +315,7 @@ def test_a_changed_setting_recomputes_only_what_depends_on_it(
     computed = Counter(stage for stage, _ in partitions_of(place / "lake") - before)
     # detect, by three methods, of which two resample what they find
     assert computed == {"detect": 3, "measure": 1, "publish": 1, "report": 1}
-    assert done.stderr.count(", from the lake") == 13 - 6
+    assert done.stderr.count(", from the lake") == 14 - 6
 
 
 def test_results_are_read_back_by_the_commands(finished: tuple[Path, dict[str, object]]) -> None:

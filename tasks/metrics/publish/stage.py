@@ -16,6 +16,7 @@ from schemas.errors import SpecError
 from schemas.table import Table
 from schemas.tables import applications, verdicts
 from schemas.tables.findings import AGGREGATES, FINDINGS, MEASURES, TALLIES
+from schemas.tables.readings import COPIED_ROWS
 from tasks.metrics.limits import Tallied
 from tasks.metrics.publish import facts, measures
 from tasks.metrics.publish.algorithm.primary import Losses, Request
@@ -85,6 +86,7 @@ READ: tuple[Table, ...] = (
         applications.REFUSAL_COUNTS,
         applications.DECISIONS,
         applications.MODEL_REFITS,
+        COPIED_ROWS,
     ),
     *(TALLIES, AGGREGATES, FINDINGS, applications.MISSINGNESS, *verdicts.FACTS, *tables_shown(), *verdicts.EARLIER),
 )
@@ -110,7 +112,7 @@ def publish(*tables: pa.Table, settings: PublishSettings) -> Produced:
     """The fate of every number of people, and the published tables."""
     inputs = {declared.name: table for declared, table in zip(READ, tables, strict=True)}
     inputs[applications.APPLICATIONS.name] = without_copies(
-        inputs[applications.APPLICATIONS.name], inputs[applications.REFUSALS.name]
+        inputs[applications.APPLICATIONS.name], inputs[COPIED_ROWS.name]
     )
     lacks, verdict_rows = inputs[applications.MISSINGNESS.name].to_pylist(), inputs[verdicts.VERDICTS.name].to_pylist()
     fates = fates_of(inputs, lacks, verdict_rows, settings)

@@ -66,7 +66,7 @@ MISUSES: dict[str, tuple[tuple[str, ...], int, tuple[str, ...]]] = {
     ),
     # what is given as a table
     "no file": (path("nowhere.csv"), 5, ("no file at source.path 'nowhere.csv'", "--set source.path=FILE")),
-    "a binary file": (path("binary"), 4, ("binary holds NUL bytes", "Save it as UTF-8")),
+    "a binary file": (path("binary"), 4, ("binary holds NUL bytes", "save it as UTF-8")),
     "a directory": (path("folder"), 2, ("'folder' is not a file", "give the path of a regular file")),
     "an empty file": (path("empty.csv"), 4, ("empty.csv is empty", "a header and at least one row are needed")),
     "a header only": (path("header.csv"), 4, ("has no rows", "give a table with rows")),
@@ -122,7 +122,7 @@ MISUSES: dict[str, tuple[tuple[str, ...], int, tuple[str, ...]]] = {
         ("path and vintage both say what to read; drop one", "--set source.vintage=null"),
     ),
     "a table that is not there": (("init", "nowhere.csv"), 2, ("no file at 'nowhere.csv'", "give its path")),
-    "a binary file to draft from": (("init", "binary"), 4, ("NUL bytes", "Save it as UTF-8")),
+    "a binary file to draft from": (("init", "binary"), 4, ("NUL bytes", "save it as UTF-8")),
     "an unknown benchmark": (("bench", "nobench"), 2, ("no benchmark 'nobench'", "'fgce'")),
 }
 

@@ -34,7 +34,8 @@ def test_a_fault_is_exit_2_with_its_place(fault: str, suite: str, tmp_path: Path
     few_loans(tmp_path, expectations, suite)
     done = audit(tmp_path)
     assert done.returncode == 2, done.stderr
-    assert "few.yaml, line 16: expectations" in done.stderr
+    of_an_entry = suite and fault != "empty list" and fault != "wrong severity"
+    assert ("suite.json, expectation 1: " if of_an_entry else "few.yaml, line 16: expectations") in done.stderr
     if not suite:
         assert all(word in done.stderr for word in words), done.stderr
     assert "begins" not in done.stderr

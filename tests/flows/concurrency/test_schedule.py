@@ -103,10 +103,10 @@ def test_after_an_error_nothing_new_starts_and_the_first_in_the_plan_is_raised(
     with caplog.at_level("INFO", "evenhand"), pytest.raises(SpecError, match="of score"):
         schedule.run(later.start, lambda *_: None)
     assert later.started[:2] == ["ingest", "preprocess"]
-    assert set(later.started[2:]) == {"score", "connect"}
-    assert len(schedule.done) == 2
+    assert set(later.started[2:]) == {"abandoned", "score", "connect"}
+    assert len(schedule.done) == 3
     assert "stage connect failed, too: of connect" in caplog.text
-    assert "stage score failed; 2 of" in caplog.text
+    assert "stage score failed; 3 of" in caplog.text
 
 
 def test_what_runs_beside_an_error_goes_on_and_is_kept(steps: tuple[Step, ...]) -> None:

@@ -14,18 +14,15 @@ import pyarrow.compute as pc
 
 from schemas.audit.spec import AuditSpec
 from schemas.table import Column
-from schemas.tables.applications import REFUSAL_COUNTS
-from schemas.tables.readings import ABANDONED, ABANDONED_MEMBERSHIPS
-from schemas.terms import Kind, Refusal
+from schemas.tables.readings import ABANDONED, ABANDONED_MEMBERSHIPS, UNDECIDED
+from schemas.terms import Kind
 from tasks.ingest import registry
 from tasks.ingest.applications import database
 from tasks.ingest.stage import IngestSettings, ingest_settings
-from tasks.ingest.statement import Question, statement
+from tasks.ingest.statement import REASONS_UNDECIDED, Question, statement
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.pipeline.stage import OwnStage, Produced, stage
 
-UNDECIDED: Final = (Refusal.DECISION_NOT_AUDITED, Refusal.NOT_A_DECISION)
-"""Reasons for which ingest refuses an application that ended without a decision."""
 PURCHASED: Final = "6"
 """HMDA's action of loans that were bought: nobody applied to this lender."""
 
@@ -43,8 +40,8 @@ def abandoned_settings(spec: AuditSpec) -> AbandonedSettings | None:
     return AbandonedSettings(**vars(ingest_settings(spec)), codes_decide=spec.codes_decide)
 
 
-@stage(reads=(REFUSAL_COUNTS,), writes=(ABANDONED, ABANDONED_MEMBERSHIPS), balanced=False)
-def abandoned(refusal_counts: pa.Table, *, settings: AbandonedSettings) -> Produced:
+@stage(reads=(UNDECIDED,), writes=(ABANDONED, ABANDONED_MEMBERSHIPS), balanced=False)
+def abandoned(undecided: pa.Table, *, settings: AbandonedSettings) -> Produced:
     """Applications without a decision and their groups, as ingest would type them."""
     columns = {name: column for name, column in settings.columns.items() if column.kept}
     kinds = [
@@ -57,8 +54,7 @@ def abandoned(refusal_counts: pa.Table, *, settings: AbandonedSettings) -> Produ
             for name, column in columns.items()
         )
     }
-    refused = pc.is_in(refusal_counts["reason"], value_set=pa.array([str(reason) for reason in UNDECIDED]))
-    if not (pc.any(refused).as_py() or False):
+    if not pc.sum(undecided["rows"]).as_py():
         empty = {ABANDONED.name: schema.empty_table(), ABANDONED_MEMBERSHIPS.name: ABANDONED_MEMBERSHIPS.empty()}
         return Produced(empty, rows_in=0, declared=declared)
     rows = _read(settings, list(columns))
@@ -92,7 +88,7 @@ def _read(settings: AbandonedSettings, names: list[str]) -> pa.Table:
     question = Question(source, settings.row_id, decision, settings.outcome, settings.protected, columns)
     with database(None) as connection, registry.lay(question, to_read, connection) as source_view:
         ingested = statement(question, source_view, connection)
-        lines = [number for number, (reason, _) in enumerate(ingested.lines) if reason in UNDECIDED]
+        lines = [number for number, (reason, _) in enumerate(ingested.lines) if reason in REASONS_UNDECIDED]
         bought = f"{ingested.cells.text(decision.column)} = '{PURCHASED}'"
         applied = f"AND place NOT IN (SELECT place FROM cells WHERE {bought})" if settings.codes_decide else ""
         listed = ", ".join(map(str, lines)) or "-1"

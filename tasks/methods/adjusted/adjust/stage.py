@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.tables.applications import APPLICATIONS, DECISIONS, EXCHANGED_DECISIONS, EXCHANGES, MEMBERSHIPS, REFUSALS
-from schemas.tables.readings import ABANDONED, ABANDONED_MEMBERSHIPS, JUDGED_EFFECTS, WRITTEN_BY_ADJUST
+from schemas.tables.applications import APPLICATIONS, DECISIONS, EXCHANGED_DECISIONS, EXCHANGES, MEMBERSHIPS
+from schemas.tables.readings import ABANDONED, ABANDONED_MEMBERSHIPS, COPIED_ROWS, JUDGED_EFFECTS, WRITTEN_BY_ADJUST
 from schemas.terms import DecisionMaker
 from tasks.methods.adjusted.adjust.settings import AdjustSettings, adjust_settings, check_filled, one_sided, words
 from tasks.methods.adjusted.tables import ADJUSTED_EXCHANGED, TABLES
@@ -23,7 +23,7 @@ from tasks.preprocessing.columns import without_copies
 @stage(
     reads=(
         *(APPLICATIONS, DECISIONS, MEMBERSHIPS, EXCHANGES, EXCHANGED_DECISIONS),
-        *(REFUSALS, ABANDONED, ABANDONED_MEMBERSHIPS),
+        *(COPIED_ROWS, ABANDONED, ABANDONED_MEMBERSHIPS),
     ),
     writes=(*TABLES, *WRITTEN_BY_ADJUST),
     balanced=False,
@@ -34,7 +34,7 @@ def adjust(
     memberships: pa.Table,
     exchanges: pa.Table,
     exchanged_decisions: pa.Table,
-    refusals: pa.Table,
+    copied_rows: pa.Table,
     abandoned: pa.Table,
     abandoned_memberships: pa.Table,
     *,
@@ -51,7 +51,7 @@ def adjust(
     from tasks.methods.adjusted.algorithm.examined import examine
     from tasks.methods.adjusted.algorithm.ladder import climb, primary_rung
 
-    applications = without_copies(applications, refusals)
+    applications = without_copies(applications, copied_rows)
     sided = one_sided(applications, settings.columns)
     check_filled(sided, settings.named)
     tables = {table.name: [table.empty()] for table in (*TABLES, *WRITTEN_BY_ADJUST)}
