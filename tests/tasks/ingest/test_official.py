@@ -54,7 +54,7 @@ def test_every_year_of_every_data_set_has_an_address_for_every_place_that_it_is_
                 seen.append(address)
         assert set(offer.frozen) <= set(range(offer.years[0], offer.years[1] + 1))
     assert len(set(seen)) == len(seen) > 50
-    assert set(official().dataset) == set(DATASETS) - {"twin"}
+    assert set(official().dataset) == set(DATASETS) - {"twin", "submission"}
 
 
 def test_freeze_dates_follow_their_year() -> None:

@@ -83,7 +83,7 @@ def test_the_column_of_the_year_can_be_named(place: Path) -> None:
         read(spec_of(place, source__year_column="decided"))
     with pytest.raises(SpecError, match="no column 'decidd'; did you mean 'decided'"):
         read(spec_of(place, source__year_column="decidd"))
-    with pytest.raises(SpecError, match="`year_column` belongs to csv and parquet, not to boston1990"):
+    with pytest.raises(SpecError, match="`year_column` belongs to a table of your own, not to boston1990"):
         spec_of(place, source="{kind: boston1990, year_column: x}")
 
 
