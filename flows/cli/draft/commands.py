@@ -90,7 +90,8 @@ def init(
     }
     choices = Choices({name: value for name, value in settings.items() if value})
     _check_file(file, output)
-    if decision is None and (of_hmda := hmda_spec(file, output)) is not None:
+    of_hmda = hmda_spec(file, output)  # of a submission that is at fault this ends with its fault, whatever is asked
+    if of_hmda is not None and decision is None:
         _put(of_hmda, output)
         return
     _write(draft(File(file, member, sheet, with_, key), choices), output, as_json)
