@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import SuiteError
-from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS, REFUSALS, SOURCE_READ
+from schemas.tables.applications import (
+    APPLICATIONS,
+    INTAKE_CELLS,
+    INTAKE_RULES,
+    MEMBERSHIPS,
+    REFUSALS,
+    SOURCE_READ,
+)
+from schemas.tables.readings import UNDECIDED
 from tasks.ingest.stage import ingest
 from tasks.pipeline import stage
 from tasks.pipeline.stage import Keeping, Produced, counted, hold, kept, rows_counted
@@ -38,7 +46,11 @@ def ingested(rows: int = ROWS, used: int = USED) -> Produced:
     aside = refused_rows(ids[used:], line, [None if i % 7 == 0 else i % 2 == 0 for i in range(rows - used)])
     read = SOURCE_READ.build(source=["x"], sha256=["0" * 64], rows=[rows], year=[2022])
     tables = {"applications": APPLICATIONS.build(**{**fixed, "outcome": fixed["favourable"]}), "memberships": members}
-    return Produced({**tables, "source_read": read}, aside, rows_in=rows, keeping=Keeping("sample", 1, members))
+    counts = {"undecided": UNDECIDED.build(rows=[0])}
+    counts |= {table.name: table.empty() for table in (INTAKE_RULES, INTAKE_CELLS)}
+    return Produced(
+        {**tables, "source_read": read, **counts}, aside, rows_in=rows, keeping=Keeping("sample", 1, members)
+    )
 
 
 @pytest.fixture(scope="module")

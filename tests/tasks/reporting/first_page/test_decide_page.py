@@ -339,7 +339,7 @@ def test_json_holds_what_is_printed():
     assert found["headline"]["groups"] == [["race", "Black"]]
     assert found["questions"][1]["state"] == "breach"
     adjusted = found["figures"]["comparisons"][1]
-    assert (adjusted["value"], adjusted["shown"], adjusted["limit"]) == (-13.8, "−14", -5.0)
+    assert (adjusted["value"], adjusted["text"], adjusted["limit"]) == (-13.8, "−14", -5.0)
     assert found["next"][0] == {
         "rule": "read_files",
         "words": page.next[0].words,
