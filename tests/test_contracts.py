@@ -94,5 +94,5 @@ def test_the_wheel_holds_our_four_packages_and_what_they_read(tmp_path: Path) ->
     } <= set(names)
     papers = {f"flows/bundled/paper/{file.name}" for file in (REPOSITORY / "data" / "audits" / "paper").iterdir()}
     named = ("published/fgce.toml", "sources.toml", "hmda-twin.yaml", "hmda.yaml", "german-credit.yaml", "compas.yaml")
-    others = {f"flows/bundled/{name}" for name in named} | {"flows/cli/draft/spec.yaml.j2"}
+    others = {f"flows/bundled/{name}" for name in named} | {"flows/cli/draft/words/en.csv"}
     assert {*papers, *others} <= set(names)
