@@ -74,7 +74,7 @@ def require_fit(address: str, lake: str | None) -> None:
         client = _client(address)
     except OSError as error:
         raise InfrastructureError(
-            f"no Dask scheduler answers at {address} ({error}); start one with `dask scheduler`, or mend --address"
+            f"no Dask scheduler answers at {address} ({error}); start one with `dask scheduler`, or correct --address"
         ) from error
     with client:
         try:
