@@ -213,15 +213,13 @@ def backfill(
     finally:
         _crash_sub_flows()
         records = [ended[key] for key in sorted(ended)]
-        trace_years(Lake(lake), audit_spec.name, (_traced(record) for record in records))
+        spans = (
+            Year(f"{r.year} {r.value}".rstrip(), r.began, r.seconds or 0.0, r.state.value, r.run or "") for r in records
+        )
+        trace_years(Lake(lake), audit_spec.name, spans)
     if any(record.state is YearState.FAILED for record in records):
         raise YearsFailedError(records)
     return summed_up(records)
-
-
-def _traced(record: Attempt) -> Year:
-    name = f"{record.year} {record.value}".rstrip()
-    return Year(name, record.began, record.seconds or 0.0, record.state.value, record.run or "")
 
 
 def _asked(
@@ -274,7 +272,7 @@ def _all(tasks: Sequence[Asked], settings: dict[str, Any], lake: str, tell: Call
 
 
 def _crash_sub_flows() -> None:
-    """Mark the sub-flow runs whose processes died; called where none is at work."""
+    """Mark the sub-flow runs of processes that died; called where none is at work."""
     with unharmed("which years died"), get_client(sync_client=True) as client:
         crash_sub_flows(client, UUID(str(flow_run.id)), "its process died, or was stopped with the back-fill")
 

@@ -1,4 +1,4 @@
-"""Declares benchmarks, starts their timed work in processes of its own, and compares with targets."""
+"""Declares benchmarks, starts their timed work in separate processes, and compares with targets."""
 
 import json
 import pickle
@@ -77,13 +77,9 @@ def device() -> dict[str, Any]:
 def answer(*runs: Callable[..., Mapping[str, Any]]) -> None:
     """Runs the function named on the command line with its other words as arguments; prints the result as JSON."""
     name, *words = sys.argv[1:]
-    about = [_piped() if word == _PIPED else word for word in words]
+    # rows come by a pipe from the process that started this one, and from no file
+    about = [pickle.load(sys.stdin.buffer) if word == _PIPED else word for word in words]  # noqa: S301
     sys.stdout.write(json.dumps({run.__name__: run for run in runs}[name](*about)))
-
-
-def _piped() -> Any:
-    """Returns the rows that the benchmark gave this process."""
-    return pickle.load(sys.stdin.buffer)  # noqa: S301 from the process that started this one, and from no file
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -191,7 +191,10 @@ def reproduce(
     of_one = {"only": only, "every-cell": every_cell, **size}
     of_all = {"keep": keep, "markdown": markdown, "jobs": jobs if jobs != JOBS else None}
     is_all = paper == ALL_PAPERS
-    _refuse(paper, of_one if is_all else of_all, "a single paper" if is_all else "`reproduce all`")
+    accepted_by = "a single paper" if is_all else "`reproduce all`"
+    for option, value in (of_one if is_all else of_all).items():  # it would be ignored in silence
+        if value not in (None, False):
+            raise SpecError(f"reproduce {paper} takes no --{option}; {accepted_by} does")
     if is_all:
         differs = _all(data, keep, jobs, quick=quick, as_json=as_json, files={"markdown": markdown, "charts": charts})
     else:
@@ -199,13 +202,6 @@ def reproduce(
         differs = _one(settings, data, charts, every_cell=every_cell, as_json=as_json)
     if differs:
         raise typer.Exit(ExitCode.BREACH)
-
-
-def _refuse(paper: str, options: Mapping[str, Any], accepted_by: str) -> None:
-    """An option that is for others would be ignored in silence."""
-    for option, value in options.items():
-        if value not in (None, False):
-            raise SpecError(f"reproduce {paper} takes no --{option}; {accepted_by} does")
 
 
 def _one(settings: Any, data: Path, charts: Path | None, *, every_cell: bool, as_json: bool) -> bool:

@@ -68,22 +68,16 @@ class Drawing:
             "title": self.title,
             "x": self.x,
             "y": self.y,
-            "curves": [{"name": c.name, "x": list(c.x), "y": list(map(_finite, c.y))} for c in self.curves],
+            "curves": [
+                {"name": c.name, "x": list(c.x), "y": [value if np.isfinite(value) else None for value in c.y]}
+                for c in self.curves
+            ],
         }
 
 
 def curves(x: Sequence[float], series: Mapping[str, Sequence[float]]) -> tuple[Curve, ...]:
     """Returns curves over the same places."""
-    return tuple(_curves(x, series))
-
-
-def _curves(x: Sequence[float], series: Mapping[str, Sequence[float]]) -> Iterator[Curve]:
-    for name, y in series.items():
-        yield Curve(name, tuple(map(float, x)), tuple(map(float, y)))
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+    return tuple(Curve(name, tuple(map(float, x)), tuple(map(float, y))) for name, y in series.items())
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -579,15 +573,9 @@ def _entry(what: str, blocks: Sequence[Mapping[str, Any]]) -> Entry:
             for block in blocks
             if "source" in block
             for dataset in block.get("datasets", ())
-            for quantity in _quantities(block)
+            for quantity in block.get("quantities", (ANY,))  # a layout of the method's own may name none
         ),
     )
-
-
-def _quantities(block: Mapping[str, Any]) -> Iterable[str]:
-    """Of a table in a layout of its method's own, any quantity of its source."""
-    quantities: Iterable[str] = block.get("quantities", (ANY,))
-    return quantities
 
 
 ANY = "*"

@@ -123,7 +123,7 @@ def _counted(title: str, lines: Sequence[Line]) -> str:
 
 
 def as_json(lines: Sequence[Line]) -> dict[str, Any]:
-    """Returns the lines as plain values; null stands for a figure that has no value."""
+    """Returns the lines as plain values; a figure without a value is null."""
     counts = Counter(line.verdict.value for line in lines)
     return {"counts": {v.value: counts[v.value] for v in Verdict}, "lines": [_plain(line) for line in lines]}
 
@@ -267,7 +267,7 @@ def experiments_of(paper: str, quick: bool) -> Paper:
 
 
 def _of_size(paper: str, size: Mapping[str, Any]) -> Paper:
-    """The experiments of a paper, at another size than their own if one is said."""
+    """The experiments of a paper, at another size than their own if one is named."""
     for name in size:
         taking = papers_taking(name)
         if paper not in taking:
@@ -282,7 +282,7 @@ def _of_size(paper: str, size: Mapping[str, Any]) -> Paper:
 
 
 def papers_taking(size: str) -> list[str]:
-    """Returns the papers whose ``Experiments`` have a field of this name, by which they are made smaller."""
+    """Returns the papers with a field of this name in their ``Experiments``, by which they are made smaller."""
     return [paper for paper in METHODS if size in {field.name for field in fields(_experiments(paper))}]
 
 
@@ -444,7 +444,10 @@ def reproduce_all(settings: Whole) -> list[Done]:
     results = {part: done(part, settings.results) for part in parts if is_kept(part, settings.results)}
     for part in results:
         log.info("%s: kept from before", part.name)
-    remaining = sorted((part for part in parts if part not in results), key=_longest_first)
+    remaining = sorted(
+        (part for part in parts if part not in results),
+        key=lambda part: _LONG.index(part.paper) if part.paper in _LONG else len(_LONG),
+    )
     with course_of([part.name for part in remaining], [None] * len(remaining)):
         for result in _whole_run(remaining, settings):
             results[result.part] = result
@@ -455,12 +458,8 @@ _LONG = ("cec", "gcfn", "raguel", "fgce")
 """Papers that take longest."""
 
 
-def _longest_first(part: Part) -> int:
-    return _LONG.index(part.paper) if part.paper in _LONG else len(_LONG)
-
-
 def _whole_run(parts: Sequence[Part], settings: Whole) -> Iterator[Done]:
-    """Yields parts as they end, each from a process of its own that has one thread."""
+    """Yields parts as they end, each from a separate process with one thread."""
     remaining, waiting = list(enumerate(parts, start=1)), dict[Future[Done], int]()
     context = multiprocessing.get_context("spawn")
     with (

@@ -279,20 +279,23 @@ def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
     ]
     table = "\n".join([" | ".join(("", *COLUMNS, "")).strip(), "| --- " * len(COLUMNS) + "|", *table_lines, ""])
     lines = [f"## {METHODS[name].title} (`evenhand reproduce {name}`)\n", table]
-    cannot = [f"- {row.entry.what}: {reason}." for row in rows for reason in _reasons(row)]
+    cannot = [
+        f"- {row.entry.what}: {reason}."
+        for row in rows
+        for reason in (sorted(row.tally.why) if row.status == (Status.NOT_RUN,) else row.entry.reasons)
+    ]
     differs = [
-        _differing(line) for result in results if result.part.paper == name for line in result.lines if _differs(line)
+        _differing(line)
+        for result in results
+        if result.part.paper == name
+        for line in result.lines
+        if line.verdict is Verdict.DIFFERS
     ]
     if cannot:
         lines += ["Why not:\n", *cannot, ""]
     if differs:
         lines += ["Beyond their tolerance:\n", *differs, ""]
     return "\n".join(lines)
-
-
-def _reasons(row: Row) -> tuple[str, ...]:
-    """Why a table or figure cannot be had, or was not run."""
-    return tuple(sorted(row.tally.why)) if row.status == (Status.NOT_RUN,) else row.entry.reasons
 
 
 def cells(row: Row) -> tuple[str, ...]:
@@ -307,10 +310,6 @@ def cells(row: Row) -> tuple[str, ...]:
         status,
         *(f"{count:,}" if count else "" for count in counts),
     )
-
-
-def _differs(line: Line) -> bool:
-    return line.verdict is Verdict.DIFFERS
 
 
 def _differing(line: Line) -> str:

@@ -35,9 +35,8 @@ _OF_EVERY_STAGE = {REFUSALS.name, VALIDATIONS.name}
 def waits_for(steps: Sequence[Step]) -> list[frozenset[int]]:
     """For each step, the places in ``steps`` of the earlier ones that write a table it reads."""
     written = [{table.name for table in step.stage.writes} | _OF_EVERY_STAGE for step in steps]
-    return [
-        frozenset(earlier for earlier in range(at) if written[earlier] & _read(step)) for at, step in enumerate(steps)
-    ]
+    reads = [{table.name for table in step.stage.reads} - {table.name for table in step.unread} for step in steps]
+    return [frozenset(earlier for earlier in range(at) if written[earlier] & reads[at]) for at in range(len(steps))]
 
 
 def until(steps: Sequence[Step], name: str) -> list[Step]:
@@ -63,10 +62,6 @@ def until(steps: Sequence[Step], name: str) -> list[Step]:
             required.add(at)
             remaining += before[at]
     return [steps[at] for at in sorted(required)]
-
-
-def _read(step: Step) -> set[str]:
-    return {table.name for table in step.stage.reads} - {table.name for table in step.unread}
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -159,14 +154,12 @@ class Schedule:
         if self.jobs == 1:
             return self.errors[first]
         for at in other_places:
-            log.info("stage %s failed, too: %s", self.steps[at].name, _words(self.errors[at]))
+            error = self.errors[at]
+            # of errors that are not ours the kind, since their words may hold values of rows
+            words = str(error).split("\n")[0] if isinstance(error, EvenhandError) else type(error).__name__
+            log.info("stage %s failed, too: %s", self.steps[at].name, words)
         log.info("stage %s failed; %d of %d stages are kept", self.steps[first].name, len(self.done), len(self.steps))
         return self.errors[first]
-
-
-def _words(error: Exception) -> str:
-    """The message of an error of ours; of others the kind, since their words may hold values of rows."""
-    return str(error).split("\n")[0] if isinstance(error, EvenhandError) else type(error).__name__
 
 
 def _put(ended: "SimpleQueue[int]", at: int, _: object) -> None:
@@ -293,7 +286,11 @@ def need_of(
     if jobs == 1:
         most = grown.index(max(grown))  # the first of equal ones: a peak may be the process's
         return Need(remaining_steps[most].name, IMPORTS_MB + grown[most], rows)
-    return _side_by_side(remaining_steps, grown, rows, jobs)
+    # the heaviest independent stages, at most ``jobs``, plus the command and its server process
+    heaviest = max(_independent(_before(remaining_steps), jobs), key=lambda steps: sum(grown[at] for at in steps))
+    first, *other_places = sorted(heaviest, key=lambda at: -grown[at])
+    mb = 2 * IMPORTS_MB + sum(grown[at] for at in heaviest)
+    return Need(remaining_steps[first].name, mb, rows, tuple(remaining_steps[at].name for at in other_places))
 
 
 def _by_runs(step: Step, planned: Plan, donors: Sequence[Run], rows: int) -> float:
@@ -313,14 +310,6 @@ def _own(step: Step, planned: Plan, size: Size) -> float:
     """Forecast of a stage in MB beyond imports, of a detection its method's; 0 where a stage makes none."""
     name = step.name.removeprefix("detect ")
     return (step.settings if name == step.name else planned.spec.methods.named(name)).forecast_mb(size)
-
-
-def _side_by_side(remaining_steps: Sequence[Step], grown: Sequence[float], rows: int, jobs: int) -> Need:
-    """Memory of the heaviest independent stages, at most ``jobs``, plus the command and its server process."""
-    heaviest = max(_independent(_before(remaining_steps), jobs), key=lambda steps: sum(grown[at] for at in steps))
-    first, *other_places = sorted(heaviest, key=lambda at: -grown[at])
-    mb = 2 * IMPORTS_MB + sum(grown[at] for at in heaviest)
-    return Need(remaining_steps[first].name, mb, rows, tuple(remaining_steps[at].name for at in other_places))
 
 
 def _before(steps: Sequence[Step]) -> list[frozenset[int]]:
@@ -367,7 +356,9 @@ def check_memory(
     row_count = done[0].tables[0].rows if done else rows
     need = need_of(planned, planned.steps[len(done) :], runs, row_count, jobs)
     if need is not None and need.mb > allowed:
-        refuse(_memory_words(need, allowed, _changes(planned, need)), force=force)
+        narrower = "a narrower source.keep" if planned.spec.source.keep else "fewer rows by source.keep"
+        changes = ("fewer --jobs",) * bool(need.beside) + (narrower, f"more by {NAME}")
+        refuse(_memory_words(need, allowed, changes), force=force)
 
 
 def check_years(remaining_years: Sequence[YearNeed], workers: int, *, force: bool) -> None:
@@ -409,11 +400,6 @@ def _memory_words(need: Need, allowed: float, changes: Sequence[str]) -> str:
     beside = f" beside {', '.join(need.beside)}" if need.beside else ""
     forecast_text = f"stage {need.stage}{beside} will need about {_gb(need.mb)} for {need.rows:,} rows"
     return f"{forecast_text}, and the audit may take {_gb(allowed)}; {', or '.join(changes)}; --force goes on"
-
-
-def _changes(planned: Plan, need: Need) -> tuple[str, ...]:
-    narrower = "a narrower source.keep" if planned.spec.source.keep else "fewer rows by source.keep"
-    return ("fewer --jobs",) * bool(need.beside) + (narrower, f"more by {NAME}")
 
 
 def _gb(mb: float) -> str:

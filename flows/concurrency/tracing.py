@@ -179,21 +179,16 @@ def _stages(lake: Lake, done: Steps, began: float) -> Iterator[Traced]:
     for name, partition in done:
         record = lake.lineage(partition)
         rows = record["rows"]
+        files = [lake.storage.local / artifact.path for artifact in partition.tables]  # none if the lake is elsewhere
         attributes: dict[str, Value] = {
             "evenhand.key": partition.key,
             "evenhand.reused": partition.reused,
             "evenhand.rows.in": roughly(rows["in"]),
             "evenhand.rows.out": roughly(rows["out"]),
-            "evenhand.bytes": sum(_bytes(lake, artifact.path) for artifact in partition.tables),
+            "evenhand.bytes": sum(file.stat().st_size for file in files if file.is_file()),
         }
         when = (began, 0.0) if partition.reused else (float(record["started"]), float(record["seconds"]))
         yield Traced(name, *when, attributes)
-
-
-def _bytes(lake: Lake, path: str) -> int:
-    """Of a file of the lake; 0 where the lake does not lie on this machine."""
-    file = lake.storage.local / path
-    return file.stat().st_size if file.is_file() else 0
 
 
 def _emit(tracer: "Tracer", span: Traced) -> None:

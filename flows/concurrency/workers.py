@@ -273,7 +273,9 @@ class Workers:
                 future = pool.submit(computed, at, call)
             ended = future.result()
         except BrokenProcessPool as error:
-            self._replace(pool)
+            with self._changing:  # once, even if several threads find it broken
+                if self._pool is pool and not stop_requested():
+                    self._pool = self._made()
             raise InfrastructureError(
                 f"a process was killed while stage {call.stage} ran, and {free_mb() / 1000:.1f} GB are free now: does "
                 "the memory suffice? Finished stages are kept; try --jobs 1, or narrow source.keep"
@@ -282,12 +284,6 @@ class Workers:
             raise ended.error from ended.cause
         assert ended.partition is not None  # noqa: S101 one of the two
         return ended.partition
-
-    def _replace(self, broken: ProcessPoolExecutor) -> None:
-        """Replace a broken pool by another, once, even if several threads find it broken."""
-        with self._changing:
-            if self._pool is broken and not stop_requested():
-                self._pool = self._made()
 
     def close(self, *, kill: bool) -> None:
         """End the processes: those at work as well, or when they have ended."""

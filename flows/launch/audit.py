@@ -46,14 +46,17 @@ def cost_of_everybody(spec: AuditSpec, rows: int | None) -> str:
         spec: of the audit.
         rows: of its source, where they are known before it is read.
     """
-    stages = _stages(spec)
+    running = spec.methods.running()
+    of_graph = list(_GRAPH) if "fgce" in running else []
+    stages = [*of_graph, *(name for name in _ASKED if name.removeprefix("detect ") in running)]
     if spec.sampling is not None or spec.profile == "paper" or not stages:
         return ""
     sampling = Sampling()
     if rows is None:
+        listed = stages[0] if len(stages) == 1 else f"{', '.join(stages[:-1])} and {stages[-1]}"
         return (
             f"sampling: null asks everybody: beyond {sampling.queries:,} complainants, or {sampling.graph_rows:,} rows "
-            f"of a graph, {_listed(stages)} take longer than with the default sample, and more memory"
+            f"of a graph, {listed} take longer than with the default sample, and more memory"
         )
     times = {name: _times(name, rows, sampling) for name in stages}
     longer = [f"{name} {ratio:.1f} times" for name, ratio in times.items() if ratio >= 1.1]
@@ -65,19 +68,9 @@ def cost_of_everybody(spec: AuditSpec, rows: int | None) -> str:
     )
 
 
-def _stages(spec: AuditSpec) -> list[str]:
-    running = spec.methods.running()
-    of_graph = list(_GRAPH) if "fgce" in running else []
-    return [*of_graph, *(name for name in _ASKED if name.removeprefix("detect ") in running)]
-
-
 def _times(name: str, rows: int, sampling: Sampling) -> float:
     most, exponent = (sampling.graph_rows, _GRAPH[name]) if name in _GRAPH else (sampling.queries, _ASKED[name])
     return float(max(1.0, rows / most) ** exponent)
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -210,7 +203,11 @@ def _computed(
 ) -> tuple[str, list[Partition]]:
     """Run what is left; the run id and the partitions of all steps."""
     check_evidence(lake, planned.spec, done[:1])
-    _announce(spec, {step.name for step in planned.steps[len(done) :]})
+    remaining_names = {step.name for step in planned.steps[len(done) :]}
+    for name in spec.methods.running():  # a long stage logs nothing until its end
+        why = spec.methods.named(name).takes_long() if f"detect {name}" in remaining_names else ""
+        if why:
+            log.info(why)
     rows = done[0].tables[0].rows if done else expected_rows(planned, lake)
     if longer := cost_of_everybody(spec, rows):
         log.info(longer)
@@ -221,14 +218,6 @@ def _computed(
         check_disk(lake, planned, done, rows=rows)
     with course_of([step.name for step in planned.steps], seconds, beside=settings.jobs > 1):
         return _orchestrated(spec, lake, settings)
-
-
-def _announce(spec: AuditSpec, remaining_names: set[str]) -> None:
-    """Log before a long stage, which logs nothing until its end."""
-    for name in spec.methods.running():
-        why = spec.methods.named(name).takes_long() if f"detect {name}" in remaining_names else ""
-        if why:
-            log.info(why)
 
 
 def _orchestrated(spec: AuditSpec, lake: Lake, settings: Asked) -> tuple[str, list[Partition]]:

@@ -419,7 +419,7 @@ def _older(path: Path, days: float) -> bool:
 
 
 def _removal(kind: str, name: str, path: Path, why: str) -> Removal:
-    """A removal with the bytes of its own files: files behind its links stay where they are, and do not count."""
+    """A removal with the bytes of the files in it: files behind its links stay where they are, and do not count."""
     size = 0
     for file in (path, *(path.rglob("*") if path.is_dir() else ())):
         with suppress(OSError):  # in a folder that cannot be read

@@ -1,4 +1,4 @@
-"""The years of a back-fill: which there are, how each stands, attempts, forecasts and runners.
+"""The years of a back-fill: their list, their states, attempts, forecasts and runners.
 
 The flow that walks over them is ``flows.backfill``.
 """

@@ -169,12 +169,19 @@ def _read(content: bytes) -> dict[str, Counts] | None:
 
 
 def _counted(spec: AuditSpec, lake: Lake) -> dict[str, Counts]:
+    if spec.by is None:
+        raise ValueError("a spec without `by` has no partitions")
+    by, kept_columns = spec.by.column, spec.kept()
     with spilling(lake) as spill:
-        by, kept_columns = _by(spec), spec.kept()
         missing = kept_columns[by].missing if by in kept_columns else ()
         columns = {**kept_columns, by: ColumnSpec(type=Kind.NOMINAL, missing=missing)}
         question = Question(spec.source, None, spec.decision, spec.outcome, spec.protected, columns)
-        named = _columns(question)
+        decided = [column_rule.column for column_rule in (question.decision, question.outcome) if column_rule]
+        grouped = [column for p in question.protected for column in p.columns]
+        derived = question.source.derive
+        used = [*decided, *grouped, *question.source.keep, *question.columns]
+        bases = [derivation.column for derivation in derived.values()]
+        named = list(dict.fromkeys([*(name for name in used if name not in derived), *bases]))
         with database(spill) as connection, registry.lay(question, named, connection, (by,)) as source_view:
             question = respelled(question, source_view.columns, (by,))
             _combine(connection, statement(question, source_view, connection), question, by)
@@ -199,20 +206,6 @@ def _counted(spec: AuditSpec, lake: Lake) -> dict[str, Counts]:
     for value, value_counts in counts.items():
         value_counts.rows_sha256 = digests.get(value, "")
     return counts
-
-
-def _by(spec: AuditSpec) -> str:
-    if spec.by is None:
-        raise ValueError("a spec without `by` has no partitions")
-    return spec.by.column
-
-
-def _columns(question: Question) -> list[str]:
-    """The columns of the source that are read."""
-    decided = [column_rule.column for column_rule in (question.decision, question.outcome) if column_rule]
-    named = [*decided, *(c for p in question.protected for c in p.columns), *question.source.keep, *question.columns]
-    derived = question.source.derive
-    return list(dict.fromkeys([*(n for n in named if n not in derived), *(d.column for d in derived.values())]))
 
 
 def _combine(connection: "duckdb.DuckDBPyConnection", query: Statement, question: Question, by: str) -> None:

@@ -74,7 +74,7 @@ def require_fit(address: str, lake: str | None) -> None:
         client = _client(address)
     except OSError as error:
         raise InfrastructureError(
-            f"no Dask scheduler answers at {address} ({error}); start one with `dask scheduler`, or mend --address"
+            f"no Dask scheduler answers at {address} ({error}); start one with `dask scheduler`, or correct --address"
         ) from error
     with client:
         try:
@@ -155,7 +155,7 @@ def _pauses() -> bool:
 
 
 def _examined(client: "Client", lake: str | None) -> dict[str, dict[str, Any]]:
-    """What every worker says of itself; a mark in the lake shows which of them see this very lake."""
+    """What every worker reports of itself; a mark in the lake shows which of them see this very lake."""
     from prefect.settings import PREFECT_API_URL
 
     api = PREFECT_API_URL.value()
@@ -251,7 +251,7 @@ class RunnerSettings(BaseModel):
 
     @classmethod
     def parse(cls, kind: str | None = None, address: str | None = None, workers: int = 1) -> "RunnerSettings":
-        """The settings that words on the command line ask for; an address alone asks for Dask.
+        """The settings that words on the command line request; an address alone requests Dask.
 
         Raises:
             SpecError: they do not go together.

@@ -55,10 +55,8 @@ def audit_year(
         if current_run is not None and current_run.protected and not force:
             _leave_alone(recorder, current_run, lake)
         else:
-            _end(
-                recorder,
-                _audited(_planned(spec, year, lake, recorder), lake, recorder, jobs, force=force, as_tasks=as_tasks),
-            )
+            planned = _plan_of(spec_of_year(spec, year, lake), spec, lake, recorder)
+            _end(recorder, _audited(planned, lake, recorder, jobs, force=force, as_tasks=as_tasks))
     return recorder.attempt
 
 
@@ -97,10 +95,6 @@ def audit_partition(
             planned = _plan_of(spec_of_part(spec, year, listed, lake), spec, lake, recorder)
             _end(recorder, _audited(planned, lake, recorder, 1, force=force, as_tasks=as_tasks))
     return recorder.attempt
-
-
-def _planned(spec: AuditSpec, year: int, lake: Lake, recorder: Recorder) -> Plan:
-    return _plan_of(spec_of_year(spec, year, lake), spec, lake, recorder)
 
 
 def _plan_of(of_year: AuditSpec, requested_spec: AuditSpec, lake: Lake, recorder: Recorder) -> Plan:
@@ -161,11 +155,9 @@ class _Watcher:
 def _end(recorder: Recorder, summary: Summary) -> None:
     recorder.tell(run=summary.run, stage="", computed=summary.computed, read=summary.source_summary)
     state = OF_VERDICT.get(summary.state, YearState.INSUFFICIENT)
-    recorder.end(state, summary.exit_code, _why(summary) if state is YearState.INSUFFICIENT else "")
-
-
-def _why(summary: Summary) -> str:
-    """The reasons of the theories with too little evidence."""
-    wholes = [row for row in summary.verdicts if row["role"] == "theory"]
-    few = [f"{row['theory']}: {row['reason']}" for row in wholes if row["state"] == State.INSUFFICIENT_EVIDENCE]
-    return "; ".join(few) or "no theory that counts was judged, so that nothing was checked"
+    why = ""
+    if state is YearState.INSUFFICIENT:
+        wholes = [row for row in summary.verdicts if row["role"] == "theory"]
+        few = [f"{row['theory']}: {row['reason']}" for row in wholes if row["state"] == State.INSUFFICIENT_EVIDENCE]
+        why = "; ".join(few) or "no theory that counts was judged, so that nothing was checked"
+    recorder.end(state, summary.exit_code, why)

@@ -337,7 +337,7 @@ def _alike(message: str) -> str:
 def outlooks(
     spec: AuditSpec, years: Sequence[int], lake: Lake, choice: Choice, *, force: bool = False
 ) -> tuple[list[Outlook], list[Attempt]]:
-    """The partitions that remain of years, and the records of years whose partitions cannot be listed.
+    """The partitions that remain of years, and the records of years with partitions that cannot be listed.
 
     Raises:
         SpecError: a chosen value is missing in a year.
@@ -433,7 +433,7 @@ def year_plans(spec: AuditSpec, years: Sequence[int], lake: Lake) -> list[Planne
 def forecasts(
     spec: AuditSpec, year: int, listed: Sequence[Listed], lake: Lake, past: Sequence[Past]
 ) -> Iterator[tuple[Listed, Cost]]:
-    """Expected cost of partitions of a year; without those that cannot be planned, whose audit reports the reason."""
+    """Expected cost of partitions of a year; without those that cannot be planned: their audit reports the reason."""
     planning, blocked = _Planning(spec, year, lake, (), past), set()
     for partition in listed:
         is_all = partition.value == ALL

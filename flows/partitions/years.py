@@ -111,7 +111,7 @@ def _is_dated(source: Source) -> bool:
 
 
 def spec_as_held(spec: AuditSpec, lake: Lake) -> AuditSpec:
-    """The spec with the source of its year where the source goes by years, and with earlier published runs.
+    """The spec with the source of its year where the source is divided by years, and with earlier published runs.
 
     Raises:
         EvenhandError: as ``spec_of_year`` says.

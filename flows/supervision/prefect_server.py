@@ -80,8 +80,10 @@ class Fault(NamedTuple):
 def fault_at(api: str) -> Fault | None:
     """Why runs cannot go to the server at ``api``; None if they can."""
     visible_address = shown_address(api)
+    user, colon, password = os.environ.get(_AUTH, "").partition(":")
+    auth = (user, password) if colon else None
     try:
-        answer = httpx.get(f"{api.rstrip('/')}/ready", timeout=_ANSWER_SECONDS, auth=_password())
+        answer = httpx.get(f"{api.rstrip('/')}/ready", timeout=_ANSWER_SECONDS, auth=auth)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         return Fault(f"no server answers at {visible_address} ({type(error).__name__})", START, passing=True)
     if answer.is_server_error:  # also a proxy's page, while the server behind it is started again
@@ -98,11 +100,6 @@ def shown_address(api: str) -> str:
     """An address without name and password."""
     parts = urlsplit(api)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-
-
-def _password() -> tuple[str, str] | None:
-    user, colon, password = os.environ.get(_AUTH, "").partition(":")
-    return (user, password) if colon else None
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -343,7 +340,11 @@ def of_lake(client: "SyncPrefectClient", lake: Lake, states: list[str]) -> Itera
 
     states_filter = FlowRunFilterStateType(any_=[StateType(state) for state in states])
     for run in _pages(client, FlowRunFilter(state=FlowRunFilterState(type=states_filter))):
-        if _location(str(run.parameters.get("lake", ""))) == lake.location:
+        # the location in the form that the lake has itself; nothing is opened
+        address = str(run.parameters.get("lake", ""))
+        scheme, separator, _ = address.partition("://")
+        location = address if separator and scheme != "file" else storage_at(address).location
+        if location == lake.location:
             yield run
 
 
@@ -377,12 +378,6 @@ def remove_outdated(client: "SyncPrefectClient", lake: Lake, newest: int) -> int
     for run in gone:
         client.delete_flow_run(run.id)
     return len(gone)
-
-
-def _location(address: str) -> str:
-    """The location of the lake in a parameter ``lake``, in the form that the lake has itself; nothing is opened."""
-    scheme, separator, _ = address.partition("://")
-    return address if separator and scheme != "file" else storage_at(address).location
 
 
 def _pages(client: "SyncPrefectClient", flow_run_filter: "FlowRunFilter") -> Iterator["FlowRun"]:

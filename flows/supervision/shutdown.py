@@ -79,7 +79,7 @@ def of_worker() -> bool:
 
 
 def lacks_memory(error: BaseException) -> bool:
-    """Whether an error is a lack of memory, as ``tasks.pipeline.resources`` reports it."""
+    """Whether an error is for want of memory, as ``tasks.pipeline.resources`` reports it."""
     return isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError)
 
 

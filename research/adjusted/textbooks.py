@@ -355,12 +355,11 @@ def ladder_boston() -> Applications:
     """The applications with blocks of numbers, missing values among them."""
     sample = loanapp()
     group = np.where(sample.column("black") == 1, 1, np.where(sample.column("hispan") == 1, 2, 0)).astype(np.int32)
-    blocks = tuple(Block(name, tuple(_number(sample, name) for name in names)) for name, names in BLOCKS.items())
+    blocks = tuple(
+        Block(block, tuple(Control(name, "number", sample.column(name)) for name in names))
+        for block, names in BLOCKS.items()
+    )
     return Applications(sample.column("reject") == 1, group, GROUPS, 0, blocks)
-
-
-def _number(sample: Sample, name: str) -> Control:
-    return Control(name, "number", sample.column(name))
 
 
 def ladder_cells() -> Iterator[tuple[Cell, Value]]:

@@ -18,9 +18,9 @@ from research.benchmark import answer, peak_mb, timed
 from research.figures import texas_spec
 from schemas.tables.applications import DECISIONS
 from tasks.in_memory import tables_through
-from tasks.methods.adjusted.adjust.rows import Case, cases, judged
-from tasks.methods.adjusted.adjust.settings import AdjustSettings, adjust_settings
-from tasks.methods.adjusted.algorithm.ladder import Ladder, climb
+from tasks.methods.adjusted.adjust.rows import cases, judged
+from tasks.methods.adjusted.adjust.settings import adjust_settings
+from tasks.methods.adjusted.algorithm.ladder import climb
 from tasks.methods.adjusted.algorithm.streamed import Batch, Batches, fit_batches, fit_logit, logit_effects
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.numerics.arrays import Floats
@@ -150,14 +150,12 @@ def texas(data: str) -> dict[str, Any]:
     case_tables = (tables["applications"], DECISIONS.empty(), tables["memberships"])
     attribute_cases = list(cases(*case_tables, set(), settings))
     with timed() as times:
-        ladders = [_climbed(case, settings) for case in attribute_cases]
+        ladders = [
+            climb(case.applications, judged(settings, case).ladder, settings.level, np.random.default_rng(SEED))
+            for case in attribute_cases
+        ]
     effects = {case.attribute: len(ladder.effects) for case, ladder in zip(attribute_cases, ladders, strict=True)}
     return {**times, "peak_mb": peak_mb(), "rows": tables["applications"].num_rows, "effects": effects}
-
-
-def _climbed(case: Case, settings: AdjustSettings) -> Ladder:
-    ladder = judged(settings, case).ladder
-    return climb(case.applications, ladder, settings.level, np.random.default_rng(SEED))
 
 
 def statsmodels_linear(file: str, rows: str) -> dict[str, Any]:

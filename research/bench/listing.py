@@ -1,4 +1,4 @@
-"""Finds the benchmarks: Evenhand's own beside this file, and each method's in ``research/<method>/bench.py``."""
+"""Finds the benchmarks: Evenhand's own in this folder, and each method's in ``research/<method>/bench.py``."""
 
 from importlib import import_module
 

@@ -258,7 +258,9 @@ def _message(at: Location, problem: Any, known_methods: Known) -> str:
         return "this key is required"
     if problem["type"] == "finite_number":
         what = "that a measure can be held against" if at[:1] == ("thresholds",) else "to compute with"
-        return f"{_yaml(problem['input'])} is no number {what}"
+        in_yaml = {"inf": ".inf", "-inf": "-.inf", "nan": ".nan"}
+        value = problem["input"]
+        return f"{in_yaml.get(str(value).lower(), _short(value))} is no number {what}"
     if problem["type"].startswith("int_") and at[-1:] == ("year",):
         return f"{_EXPECTED}a year such as 2022"
     if problem["type"].endswith("too_short") and at == ("expectations",):
@@ -275,11 +277,6 @@ def _short(value: Any) -> str:
     except ValueError:  # Python writes no number of thousands of digits
         return "a number of thousands of digits"
     return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-def _yaml(value: Any) -> str:
-    """A number that is not finite, as YAML has it."""
-    return {"inf": ".inf", "-inf": "-.inf", "nan": ".nan"}.get(str(value).lower(), _short(value))
 
 
 def _keys(at: Location, known_methods: Known) -> list[str]:

@@ -30,7 +30,7 @@ class ColumnRecipe(Strict):
     @model_validator(mode="before")
     @classmethod
     def _one_or_several(cls, raw: object) -> object:
-        """A single mark or format stands for a list of it."""
+        """A single mark or format is a list of one."""
         if isinstance(raw, dict):
             return {k: [v] if k in ("thousands", "format") and isinstance(v, str) else v for k, v in raw.items()}
         return raw
@@ -82,7 +82,7 @@ class SecondFile(Strict):
     @model_validator(mode="before")
     @classmethod
     def _one_name(cls, raw: object) -> object:
-        """One name stands for the same column in both files."""
+        """One name names the same column in both files."""
         if isinstance(raw, dict) and isinstance(raw.get("key"), str):
             return {**raw, "key": {"this": raw["key"], "other": raw["key"]}}
         return raw

@@ -330,7 +330,7 @@ class AuditSpec(Strict):
 
 
 def check_decided(spec: AuditSpec) -> None:
-    """Stops where the decision or its sides are a guess that nobody confirmed: swapped, they turn every result round.
+    """Stops where the decision or its sides are a guess without confirmation: swapped, they turn every result round.
 
     Raises:
         SpecError: a key of the decision is marked CHECK.

@@ -129,7 +129,9 @@ def generate(case: Case, scratch: Scratch) -> Generated:
                 scratch.write(file, to_bytes(state))
                 saved_at = time.monotonic()
             if state.epoch * _REPORTS // gan.epochs > (state.epoch - 1) * _REPORTS // gan.epochs:
-                tell(_epoch_line(state, gan.epochs))
+                missed, _, accuracy = state.history[-1].mean(0).tolist()
+                quality = f"reconstruction {missed:.3f}, discriminators right in {accuracy:.2f}"
+                tell(f"epoch {state.epoch} of {gan.epochs}: {quality}")
 
         with _explained(scratch, file, case.protected.name):
             trained = train(rows, gan, on_epoch, scratch.whole(file, of_bytes))
@@ -169,9 +171,3 @@ def gan_settings(settings: GeneratorSettings) -> GanSettings:
     """Settings of a training: the fields of the same names."""
     values = {field.name: getattr(settings.gan, field.name, None) for field in fields(GanSettings)}
     return GanSettings(**{name: value for name, value in values.items() if value is not None}, seed=settings.seed)
-
-
-def _epoch_line(state: Checkpoint, epochs: int) -> str:
-    """An epoch in a line."""
-    missed, _, accuracy = state.history[-1].mean(0).tolist()
-    return f"epoch {state.epoch} of {epochs}: reconstruction {missed:.3f}, discriminators right in {accuracy:.2f}"

@@ -248,7 +248,7 @@ def year(
     source_view: Laid,
     connection: "duckdb.DuckDBPyConnection",
 ) -> int | None:
-    """The year by the rows that are kept and have one; None where none has, or no column tells it.
+    """The year by the rows that are kept and have one; None where none has, or no column holds it.
 
     Raises:
         DataQualityError: a row is of another year than the one that is wanted.

@@ -408,7 +408,14 @@ def download(
     if not url.startswith(("https://", "http://")):
         raise SpecError(f"{url!r} is no address of a file; it begins with https:// or http://")
     patience = patience or Patience()
-    with _disk_errors(target.parent), _client() as client, Partial(target, url) as part:
+    # a piece of a body that is compressed for the way cannot be asked for
+    headers = {"Accept-Encoding": "identity", "User-Agent": "evenhand"}
+    timeout = httpx.Timeout(_SILENT_SECONDS, connect=_CONNECT_SECONDS)
+    with (
+        _disk_errors(target.parent),
+        httpx.Client(follow_redirects=True, timeout=timeout, headers=headers) as client,
+        Partial(target, url) as part,
+    ):
         if not part.complete:
             _retry(client, url, part, tell, patience)
         if part.size == 0:
@@ -424,13 +431,6 @@ def download(
             )
         part.finish()
         return Downloaded(target, digest, part.size, part.remote.modified if part.remote else None)
-
-
-def _client() -> httpx.Client:
-    # a piece of a body that is compressed for the way cannot be asked for
-    headers = {"Accept-Encoding": "identity", "User-Agent": "evenhand"}
-    timeout = httpx.Timeout(_SILENT_SECONDS, connect=_CONNECT_SECONDS)
-    return httpx.Client(follow_redirects=True, timeout=timeout, headers=headers)
 
 
 def _retry(client: httpx.Client, url: str, part: Partial, tell: Tell, patience: Patience) -> None:

@@ -180,7 +180,7 @@ def check_columns(spec: AuditSpec) -> None:
 
 
 def _check_restricted(spec: AuditSpec) -> None:
-    """A lender's own submission has exact ages, scores and amounts, so that small counts would tell of persons."""
+    """A lender's own submission has exact ages, scores and amounts, so that small counts would disclose persons."""
     if spec.source.kind != "hmda" or spec.disclosure.profile != "public":
         return
     from tasks.ingest.hmda import source

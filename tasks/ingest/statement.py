@@ -69,7 +69,10 @@ def lay_texts(source_view: Laid, connection: "duckdb.DuckDBPyConnection", bound:
         mended = f"mended_{i}"
         text = f"c{i}"
         if name not in source_view.as_compared:
-            text = _canonical(text if name in source_view.plain else f"trim({text}, {blanks})")
+            cell = text if name in source_view.plain else f"trim({text}, {blanks})"
+            # as ``tasks.ingest.sources.raw.canonical`` writes an ASCII text
+            number = f"suffix({cell}, '0') AND contains({cell}, '.') AND regexp_full_match({cell}, '-*[0-9]+[.]0+')"
+            text = f"CASE WHEN {number} THEN split_part({cell}, '.', 1) ELSE {cell} END"
         if i in odd and _map(i, mended, connection):
             joins.append(f"LEFT JOIN {mended} ON c{i} = {mended}.text")
             text = f"CASE WHEN {_ascii(f'c{i}')} THEN {text} ELSE coalesce({mended}.canonical, c{i}) END"
@@ -77,12 +80,6 @@ def lay_texts(source_view: Laid, connection: "duckdb.DuckDBPyConnection", bound:
             text = f"CASE WHEN {_ascii(f'c{i}')} THEN {text} ELSE c{i} END"
         chosen.append(f"{text} AS t{i}")
     connection.execute(f"CREATE TEMP VIEW texts AS SELECT {', '.join(chosen)} FROM raw {' '.join(joins)}")
-
-
-def _canonical(text: str) -> str:
-    """``tasks.ingest.sources.raw.canonical`` of an ASCII text without blanks around."""
-    number = f"suffix({text}, '0') AND contains({text}, '.') AND regexp_full_match({text}, '-*[0-9]+[.]0+')"
-    return f"CASE WHEN {number} THEN split_part({text}, '.', 1) ELSE {text} END"
 
 
 def _ascii(cell: str) -> str:

@@ -455,7 +455,8 @@ def append(lake: Lake, event: Event, signer: Signer | None = None, **fields: Any
 def _append(lake: Lake, event: Event, signer: Signer | None, fields: Mapping[str, Any]) -> Entry:
     while True:
         before = head(lake)
-        entry = Entry(n=before.n + 1, time=_now(), event=event, previous=before.sha256, **fields)
+        time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        entry = Entry(n=before.n + 1, time=time, event=event, previous=before.sha256, **fields)
         if signer is not None:
             entry = entry.model_copy(update={"signature": signer.sign("log", entry.content())})
         if lake.add_file(path_of(entry.n), entry.model_dump_json(indent=1, exclude_defaults=True).encode()):
@@ -581,10 +582,6 @@ def _read_log(lake: Lake, n: int, content: bytes) -> Entry:
     if entry.n != n:
         raise IntegrityError(f"{where} has the entry number {entry.n}; restore it from a copy")
     return entry
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -145,7 +145,11 @@ class ObjectStore:
         """Files that fit, of all that lie below the part of the pattern that is no pattern."""
         pattern_parts = pattern.split("/")
         fixed = next((i for i, part in enumerate(pattern_parts) if "*" in part), len(pattern_parts) - 1)
-        return [path for path in self.below("/".join(pattern_parts[:fixed])) if _fits(path.split("/"), pattern_parts)]
+        return [
+            path
+            for path in self.below("/".join(pattern_parts[:fixed]))
+            if len(parts := path.split("/")) == len(pattern_parts) and all(map(fnmatchcase, parts, pattern_parts))
+        ]
 
     def below(self, folder: str) -> list[str]:
         """Paths of the files that start with the path of the folder."""
@@ -287,10 +291,6 @@ class ObjectStore:
                 f"{self.location} could not be read or written: {error}; check that its bucket exists, that its server "
                 "answers, and that the credentials are set (for s3 AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
             ) from error
-
-
-def _fits(parts: list[str], pattern_parts: list[str]) -> bool:
-    return len(parts) == len(pattern_parts) and all(map(fnmatchcase, parts, pattern_parts))
 
 
 def _put_new(location: str, path: str, content: bytes) -> bool:

@@ -245,9 +245,12 @@ def _of_group(facts: Facts, settings: Verdicts) -> Iterator[dict[str, Any]]:
     if facts.missing:
         most = min(lacking.values(), key=lambda r: (r["p"], -r["n"] - r["n_reference"]))
         weighted = facts.readings["weighted"]
+        df = math.inf if weighted["df"] is None else weighted["df"]
+        hull = Hull((estimate, Estimated(weighted["value"], weighted["se"], df=df)))
+        low, high = (hull.bound(_TWO_SIDED, upper=upper) for upper in (False, True))
         yield {
             **{"kind": "missing", "part": most["what"], "n": most["n"] + most["n_reference"]},
-            **{"value": weighted["value"], **_ends(estimate, weighted)},
+            **{"value": weighted["value"], "low": low, "high": high},
             "shares": [most[f"share_{name}"] for name in ("denied", "approved")],
             "shares_reference": [most[f"share_{name}_reference"] for name in ("denied", "approved")],
         }
@@ -293,13 +296,6 @@ def _through(facts: Facts) -> Iterator[dict[str, Any]]:
         gap = _difference(through, sign=1)
         ends = {"low": gap.bound(_TWO_SIDED, upper=False), "high": gap.bound(_TWO_SIDED, upper=True)}
         yield {"kind": "through", "n": facts.row["n"], "value": gap.value, **ends, "estimate": facts.row["value"]}
-
-
-def _ends(estimate: Estimated, other: Row) -> dict[str, float]:
-    """Ends of the 95 % hull of two readings."""
-    df = math.inf if other["df"] is None else other["df"]
-    hull = Hull((estimate, Estimated(other["value"], other["se"], df=df)))
-    return {"low": hull.bound(_TWO_SIDED, upper=False), "high": hull.bound(_TWO_SIDED, upper=True)}
 
 
 def findings_table(findings: Iterable[Mapping[str, Any]], references: Mapping[str, str]) -> pa.Table:

@@ -97,6 +97,7 @@ def measure(
         {tuple(row.values()) for row in table.select(whose).drop_null().group_by(whose).aggregate([]).to_pylist()}
         for table in (memberships, complete, refusal_counts)
     )
+    undecided = abandoned_memberships.group_by(whose).aggregate([([], "count_all")]).to_pylist()
     gathered = Gathered.of(
         tallied.statistics,
         tallied.aggregates,
@@ -108,7 +109,7 @@ def measure(
         inapplicable=settings.inapplicable,
         lost=source_groups - complete_groups,
         facts=facts,
-        undecided=_counted(abandoned_memberships),
+        undecided={tuple(row[name] for name in whose): row["count_all"] for row in undecided},
         has_graph=settings.has_graph,
     )
     by_refits = of_families(gathered.refitted)
@@ -134,12 +135,6 @@ def measure(
         VERDICT_FINDINGS.name: findings_table(findings, references),
     }
     return Produced(tables)
-
-
-def _counted(memberships: pa.Table) -> dict[tuple[str, str], int]:
-    """(protected attribute, group) -> applications."""
-    rows = memberships.group_by(["protected_attribute", "group"]).aggregate([([], "count_all")]).to_pylist()
-    return {(row["protected_attribute"], row["group"]): row["count_all"] for row in rows}
 
 
 _OF_FAMILY = ("method", "decision_maker", "protected_attribute", "subgroup", "measure", "parameters")

@@ -117,8 +117,12 @@ _SAMPLE_SECONDS = 0.2
 def measured() -> Iterator[dict[str, Any]]:
     """Yields a mapping that has the cost of the block when it ends: started, seconds, cpu_seconds, peak and threads."""
     cost: dict[str, Any] = {}
-    _give_back()
-    _reset_peak()
+    # the allocators of C and of Arrow keep for their process what earlier stages freed: return it to the system
+    pa.default_memory_pool().release_unused()
+    with suppress(OSError, AttributeError):  # another C library than glibc has no such function
+        ctypes.CDLL(None).malloc_trim(0)
+    with suppress(OSError):  # not Linux, or a container that forbids it: the peak is the process's
+        _CLEAR.write_text(_RESET_PEAK, encoding="ascii")
     started, wall, cpu = time.time(), time.perf_counter(), cpu_seconds()
     with _Children() as children:
         yield cost
@@ -194,15 +198,3 @@ def peak_memory_mb() -> float:
         return int(line.split()[1]) / 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1024 if sys.platform != "darwin" else peak / 2**20
-
-
-def _give_back() -> None:
-    """Return to the system what earlier stages freed: the allocators of C and of Arrow keep it for their process."""
-    pa.default_memory_pool().release_unused()
-    with suppress(OSError, AttributeError):  # another C library than glibc has no such function
-        ctypes.CDLL(None).malloc_trim(0)
-
-
-def _reset_peak() -> None:
-    with suppress(OSError):  # not Linux, or a container that forbids it: the peak is the process's
-        _CLEAR.write_text(_RESET_PEAK, encoding="ascii")

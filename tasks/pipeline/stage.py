@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from schemas.artifact import Artifact, Partition
@@ -187,7 +186,12 @@ def _sampled(refusals: pa.Table, seed: int) -> pa.Table:
     with connected() as connection:
         connection.register("refusals", refusals.select(["row_id"]))
         hashes = connection.sql(_HASHED, params={"seed": seed}).fetchnumpy()["hash"]
-    lines, weights = _lines(refusals), np.zeros(refusals.num_rows)
+    reason, column = (
+        refusals[name].combine_chunks().dictionary_encode(null_encoding="encode") for name in ("reason", "column")
+    )
+    # ``(rows,)`` number of each row's reason and column
+    lines = reason.indices.to_numpy().astype(np.int64) * len(column.dictionary) + column.indices.to_numpy()
+    weights = np.zeros(refusals.num_rows)
     for line in np.unique(lines):
         rows = np.flatnonzero(lines == line)
         sample = rows[np.argsort(hashes[rows], kind="stable")[:SAMPLED_ROWS]]
@@ -195,14 +199,6 @@ def _sampled(refusals: pa.Table, seed: int) -> pa.Table:
     at = REFUSALS.schema().get_field_index("weight")
     chosen = refusals.set_column(at, REFUSALS.schema().field(at), pa.array(weights))
     return chosen.filter(pa.array(weights > 0))
-
-
-def _lines(refusals: pa.Table) -> NDArray[np.int64]:
-    """``(rows,)`` number of each row's reason and column."""
-    reason, column = (
-        refusals[name].combine_chunks().dictionary_encode(null_encoding="encode") for name in ("reason", "column")
-    )
-    return np.asarray(reason.indices.to_numpy().astype(np.int64) * len(column.dictionary) + column.indices.to_numpy())
 
 
 def without(memberships: pa.Table | Written, refusals: pa.Table, written: pa.Table) -> pa.Table | Written:
@@ -359,7 +355,10 @@ class Stage:
         Raises:
             IntegrityError: a file is missing or has been altered.
         """
-        return [_whole(lake, table, inputs[table.name]) for table in self.reads]
+        return [
+            pa.concat_tables([lake.read(artifact) for artifact in artifacts]) if artifacts else table.empty()
+            for table, artifacts in ((table, inputs[table.name]) for table in self.reads)
+        ]
 
     def run(self, lake: Lake, inputs: Inputs, settings: StageSettings, modules: Sequence[str] = ()) -> Partition:
         """The stage's partition: taken from the lake if its key exists, else computed, validated and published.
@@ -369,7 +368,10 @@ class Stage:
             EvenhandError: as the stage's function says.
         """
         raise_if_stopped()
-        _one_thread_of_linear_algebra()
+        # The last digits of a product depend on the number of threads: tables are the same bytes in every process. It
+        # is not undone, as years in threads of one process would undo it for each other.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of libraries that a stage loads later
+        threadpool_limits(1, user_api="blas")
         key = self.key(inputs, settings, modules)
         rows = lake.storage.local / "tmp" / f"{self.name}-{key}-rows"
         with lake.lock(f"{self.name}-{key}"), drafts(lake.storage.local, rows) as growing:
@@ -408,20 +410,6 @@ class Stage:
         }
         written = {**content, "refusals": refusals, "validations": results}
         return lake.publish(self.name, key, written, {**produced.files, EXPECTATIONS: expectations}, record)
-
-
-def _one_thread_of_linear_algebra() -> None:
-    """The last digits of a product depend on the number of threads: tables are the same bytes in every process.
-
-    It holds for the whole process and is not undone, as years in threads of one process would undo it for each other.
-    """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of libraries that a stage loads later
-    threadpool_limits(1, user_api="blas")
-
-
-def _whole(lake: Lake, table: Table, artifacts: Sequence[Artifact]) -> pa.Table:
-    """All artifacts of a table as one; none where no stage before wrote it."""
-    return pa.concat_tables([lake.read(artifact) for artifact in artifacts]) if artifacts else table.empty()
 
 
 def hold(

@@ -78,7 +78,8 @@ class Split:
 def entries(table: Table, decision: str, split: Split, attributes: Collection[str], row_id: str | None) -> list[Entry]:
     """An entry for every column but the decision, in the order of the table."""
     out, first_names = [], dict[bytes, str]()
-    decided_on = _decision_days(table)
+    days = [name for name, column in table.columns.items() if column.form == "date"]
+    decided_on = next((name for name in days if vocabulary.is_named(name, "decided")), "")
     for name, column in table.columns.items():
         if name == decision:
             continue
@@ -274,12 +275,6 @@ def tells(column: Column, split: Split) -> float:
     decided = split.decided
     area = association(values[decided], split.favourable[decided], not column.is_number).value
     return 0.5 if np.isnan(area) else float(area)
-
-
-def _decision_days(table: Table) -> str:
-    """The column of the day of the decision; empty without one."""
-    days = [name for name, column in table.columns.items() if column.form == "date"]
-    return next((name for name in days if vocabulary.is_named(name, "decided")), "")
 
 
 def _later(table: Table, column: Column, decided_on: str) -> tuple[Reason, str] | None:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from flows.cli.draft.drafting import Choices, Draft
     from flows.cli.draft.questions import Question
     from flows.cli.draft.reading import File
-    from flows.cli.draft.table import Table
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -113,17 +112,12 @@ def draft(file: "File", choices: "Choices") -> "Draft":
         notes.append(f"a bundled spec fits this table ({table.example.title}): {table.example.command(file.path)}")
     for note in notes:
         errors.print(note, markup=False)
-    _check_names(table, choices)
-    result = drafted(table, choices)
-    return _ask(result) if _at_terminal() else result
-
-
-def _check_names(table: "Table", choices: "Choices") -> None:
-    """Refuses names of an unused header record, and gives the right name."""
-    pending = [choices.settings.get("decision.column"), *choices.settings.get("protected", ())]
-    for name in pending:
+    for name in [choices.settings.get("decision.column"), *choices.settings.get("protected", ())]:
         if name and name not in table.columns and name in table.lost_names:
             raise SpecError(f"{name}: that record is not the header; the column is called {table.lost_names[name]!r}")
+    result = drafted(table, choices)
+    can_ask = sys.stdin.isatty() and sys.stderr.isatty()  # the draft itself may go into a file
+    return _ask(result) if can_ask else result
 
 
 def _check_file(file: Path, output: Path | None) -> None:
@@ -234,11 +228,6 @@ def _confirm(spec: Path, keys: Sequence[str]) -> None:
 _ASKED: Final = (1, 2, 3, 4, 9)
 """Weights of the questions that are put; the others stay marks in the file."""
 _SHOWN: Final = 8
-
-
-def _at_terminal() -> bool:
-    """Whether questions can be put at a terminal; the draft itself may go into a file."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _ask(draft: "Draft") -> "Draft":

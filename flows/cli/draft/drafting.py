@@ -133,13 +133,10 @@ class Draft:
             entry = next((e for e in self.entries if e.name == name), None)
             recipe = columns.recipe_of(self.table.columns[name])
             if recipe is not None and (name in required or (entry is not None and not entry.excluded)):
-                out[name] = self._chosen_recipe(name, recipe)
+                prefix = f"source.intake.columns.{name}."
+                updates = {k.removeprefix(prefix): v for k, v in self.choices.settings.items() if k.startswith(prefix)}
+                out[name] = ColumnRecipe.model_validate({**recipe.model_dump(), **updates}) if updates else recipe
         return out
-
-    def _chosen_recipe(self, name: str, recipe: ColumnRecipe) -> ColumnRecipe:
-        prefix = f"source.intake.columns.{name}."
-        updates = {k.removeprefix(prefix): v for k, v in self.choices.settings.items() if k.startswith(prefix)}
-        return ColumnRecipe.model_validate({**recipe.model_dump(), **updates}) if updates else recipe
 
 
 def drafted(table: Table, choices: Choices | None = None) -> Draft:

@@ -59,14 +59,9 @@ def _fits(path: Path, counts: Mapping[str, Mapping[str, int]], has_header: bool)
         rows = sum(named[name].values())
         if sum(n for text, n in named[name].items() if text in codes_known) < _FITTING * rows:
             return None
-    return Example(raw.get("title") or raw["name"], _shown(path), header)
+    place = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    return Example(raw.get("title") or raw["name"], str(place), header)
 
 
 def _text(code: object) -> str:
     return str(code).lower() if isinstance(code, bool) else str(code)
-
-
-def _shown(path: Path) -> str:
-    """A path as it is given from here."""
-    working_directory = Path.cwd()
-    return str(path.relative_to(working_directory)) if path.is_relative_to(working_directory) else str(path)

@@ -185,16 +185,15 @@ def decision_question(draft: Draft) -> Iterator[Question]:
     good = list(draft.of_side("favourable"))
     which = f", with {_listed(good, 4)} as favourable" if good else ""
     text = f"Is {name} the decision{which}?"
-    evidence = [Evidence(value, rows, _side_of(draft, value)) for value, rows in draft.decision.rows.items()]
+    meanings = draft.sides.meanings
+    evidence = [
+        Evidence(value, rows, meanings[value].side if value in meanings else "neither")
+        for value, rows in draft.decision.rows.items()
+    ]
     yield Question(
         "decision", ("decision.column",), 1, "decision", text, YES, (Option(YES, effect), *options),
         tuple(evidence[:_SHOWN]),
     )  # fmt: skip
-
-
-def _side_of(draft: Draft, value: str) -> str:
-    meaning = draft.sides.meanings.get(value)
-    return "neither" if meaning is None else meaning.side
 
 
 _NOTES: Final = {

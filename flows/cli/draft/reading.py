@@ -76,7 +76,9 @@ def read_file(file: File) -> Table:
     notes = list(_notes(described))
     example = fitting({name: c.counts for name, c in table.columns.items()}, not described.source.header)
     if example is not None and source.header and len(example.header) == len(source.header):
-        table, source = _renamed(table, example.header), source.model_copy(update={"header": example.header})
+        pairs = zip(example.header, table.columns.values(), strict=True)
+        table = replace(table, columns={name: replace(column, name=name) for name, column in pairs})
+        source = source.model_copy(update={"header": example.header})
         notes.append(f"its columns are named as in {example.title}")
     return replace(
         table, source=source, notes=tuple(notes), doubts=tuple(doubts), example=example, hints=described.titles,
@@ -192,11 +194,6 @@ def _doubts_of_join(table: Table) -> Iterator[Doubt]:
     if counts["matched"] < 0.95 * table.rows:
         text = f"Few rows match: {text}"
     yield Doubt("source.with", ("source.with",), text, tuple(counts.items()))
-
-
-def _renamed(table: Table, names: Sequence[str]) -> Table:
-    columns = {name: replace(c, name=name) for name, c in zip(names, table.columns.values(), strict=True)}
-    return replace(table, columns=columns)
 
 
 def source_of(raw: dict[str, object], folder: Path) -> Source:

@@ -12,7 +12,7 @@ from flows.cli.draft.columns import Entry
 from flows.cli.draft.drafting import Draft
 from flows.cli.draft.questions import Question, questions
 from flows.cli.terminal import visible
-from schemas.audit.intake import FOLDINGS, RULES, ColumnRecipe
+from schemas.audit.intake import FOLDINGS, RULES
 from schemas.audit.source import Source
 
 LIMITS: Final = "{direct: 0.02, total: 0.05, outcome: 0.80, recourse: {difference: 0.05, ratio: 0.80}, reasons: null}"
@@ -127,14 +127,10 @@ def _source(draft: Draft, spec: Path | None, marks: _Marks) -> Iterator[str]:
     if recipes:
         yield "    columns:"
         for name, recipe in recipes.items():
-            yield f"      {_quoted(name)}: {_recipe(recipe)}"
+            values = ", ".join(f"{key}: {_value(value)}" for key, value in recipe.model_dump().items() if value)
+            yield f"      {_quoted(name)}: {{{values}}}"
     row_id = "null" if draft.row_id is None else _quoted(draft.row_id)
     yield f"row_id: {row_id}{marks.of('row_id') or ' # column that identifies a row; null counts the rows'}"
-
-
-def _recipe(recipe: ColumnRecipe) -> str:
-    values = {key: _value(value) for key, value in recipe.model_dump().items() if value}
-    return "{" + ", ".join(f"{key}: {value}" for key, value in values.items()) + "}"
 
 
 def _placed(path: Path, spec: Path | None) -> str:

@@ -173,15 +173,13 @@ def standardise(
         if np.ptp(values[pool]) == 0:
             message = f"financial feature {name!r} is constant among the rows to be matched with"
             raise DataQualityError(f"{message}, so it cannot match applicants; leave it out of the financial features")
-    inside = financial if quantiles is None else _clipped(financial, pool, quantiles)
+    inside = financial
+    if quantiles is not None:
+        low, high = np.quantile(financial[pool], quantiles, axis=0, method="inverted_cdf")
+        has_spread = low < high
+        inside = np.clip(financial, np.where(has_spread, low, -np.inf), np.where(has_spread, high, np.inf))
     standardised: Floats = (inside - inside[pool].mean(axis=0)) / inside[pool].std(axis=0)
     return standardised
-
-
-def _clipped(financial: Floats, pool: Bools, quantiles: tuple[float, float]) -> Floats:
-    low, high = np.quantile(financial[pool], quantiles, axis=0, method="inverted_cdf")
-    has_spread = low < high
-    return np.clip(financial, np.where(has_spread, low, -np.inf), np.where(has_spread, high, np.inf))
 
 
 def index(at: Floats, label: Bools, group: Ints, pool: Bools, matching: Matching) -> Index:

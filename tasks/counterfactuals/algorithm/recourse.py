@@ -652,15 +652,10 @@ def given(values: Floats, points: Floats, actions: Actions, cost: Floats | None 
     )
     distance = np.sqrt(np.einsum("ij,ij,j->i", delta, delta, actions.weight))  # equal rows, equal sums: no BLAS
     costs = np.where(allowed.all(axis=1), distance if cost is None else cost, np.nan)
-    rate = np.ones(len(values)) if cost is None else _rate(costs, distance)
+    rate = np.ones(len(values))  # cost per unit of distance, 1 where there is no way to go or no cost
+    if cost is not None:
+        np.divide(costs, distance, out=rate, where=(distance > 0) & np.isfinite(costs))
     return Targets(np.where(np.isfinite(costs)[:, None], aim, values), costs, rate)
-
-
-def _rate(cost: Floats, distance: Floats) -> Floats:
-    """Cost per unit of distance, 1 where there is no way to go or no cost."""
-    rate = np.ones(len(cost))
-    np.divide(cost, distance, out=rate, where=(distance > 0) & np.isfinite(cost))
-    return rate
 
 
 # --------------------------------------------------------------------------------------------------------------------

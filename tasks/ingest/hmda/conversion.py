@@ -649,20 +649,16 @@ def _of_columns(recognised: Recognised) -> Iterator[Finding]:
         text = f"layout {layout.name} has the column {name!r}, and the file has not"
         yield Finding(kind="missing_column", severity="warning", column=name, policy=_POLICY.missing_columns, text=text)
     for name in recognised.unknown:
-        text = f"layout {layout.name} has no column {name!r}; {_use(name)}"
+        use = "it can be named in the spec as it is"
+        if name in CANONICAL:
+            use = "a canonical column of that name is not taken from it unless it means the same; rename it to name it"
+        text = f"layout {layout.name} has no column {name!r}; {use}"
         yield Finding(kind="unknown_column", severity="warning", column=name, policy=_POLICY.unknown_columns, text=text)
     expected = [name for name in layout.columns if name in recognised.columns]
     if [name for name in recognised.columns if name in layout.columns] != expected:
         yield Finding(kind="other_order", severity="note", text="the columns come in another order; they go by name")
     if layout.header and not recognised.header:
         yield Finding(kind="no_header", severity="note", text="no header; the columns go by their number and place")
-
-
-def _use(unknown: str) -> str:
-    """What the spec can do with a column that the layout does not know."""
-    if unknown in CANONICAL:
-        return "a canonical column of that name is not taken from it unless it means the same; rename it to name it"
-    return "it can be named in the spec as it is"
 
 
 def _amounts(recognised: Recognised) -> Literal["exact", "midpoints", "thousands"]:

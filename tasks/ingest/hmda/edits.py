@@ -125,15 +125,11 @@ def _date(name: str) -> str:
     return f"TRY_STRPTIME(CASE WHEN length({name}) = 8 THEN {name} END, '%Y%m%d')"
 
 
-def _codes(name: str, *codes: str) -> str:
-    """What is expected of a field of codes."""
+def _one_of(number: str, name: str, *codes: str) -> Edit:
     listed = [code for code in codes if code]
     blank = ", or blank" if "" in codes else ""
-    return f"{name.replace('_', ' ')} is {', '.join(listed[:-1])} or {listed[-1]}{blank}"
-
-
-def _one_of(number: str, name: str, *codes: str) -> Edit:
-    return Edit(number, _codes(name, *codes), _not(name, *codes))
+    expected = f"{name.replace('_', ' ')} is {', '.join(listed[:-1])} or {listed[-1]}{blank}"
+    return Edit(number, expected, _not(name, *codes))
 
 
 # --------------------------------------------------------------------------------------------------------------------

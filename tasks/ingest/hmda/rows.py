@@ -102,7 +102,7 @@ def table_of(rows: Path, part: Part | None = None) -> str:
 
 
 def _whole(rows: Path, table: str) -> str:
-    """The same with the columns that a vintage of an earlier release lacks, which are null in it."""
+    """The same with the columns that a vintage of an earlier release does not have, which are null in it."""
     column_names = set(pq.read_schema(files_of(rows)[0]).names)
     later = [f"NULL::{SQL_TYPES[CANONICAL[name].type]} AS {name}" for name in SUBMITTED if name not in column_names]
     return f"(SELECT *, {', '.join(later)} FROM {table})" if later else table

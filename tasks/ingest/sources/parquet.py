@@ -67,7 +67,10 @@ def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table,
             stored = _stored_names(source, file.schema_arrow)
         stored_columns = [stored[name] for name in columns]
         with _opened(plain, stored_columns) as file:
-            _check_plain(file.schema_arrow, stored_columns)
+            for name in stored_columns:
+                kind_of_column = file.schema_arrow.field(name).type
+                if pa.types.is_nested(kind_of_column):
+                    raise _FaultError(f"column {name!r} is nested ({kind_of_column}); give it one plain value a row")
             batches = list(_batches(file, plain, stored_columns, text_of))
     schema = pa.schema([(name, pa.string()) for name in stored_columns])
     return pa.Table.from_batches(batches, schema).rename_columns(list(columns)), []
@@ -136,12 +139,6 @@ def _check_footer(path: Path) -> None:
 def _check_size(path: Path, unpacked: int) -> None:
     if unpacked > max(FREE_BYTES, MOST_RATIO * path.stat().st_size):
         raise _FaultError(f"it unpacks to more than {MOST_RATIO} times its size, which no table does; give it as CSV")
-
-
-def _check_plain(schema: pa.Schema, columns: Sequence[str]) -> None:
-    for name in columns:
-        if pa.types.is_nested(schema.field(name).type):
-            raise _FaultError(f"column {name!r} is nested ({schema.field(name).type}); give it one plain value a row")
 
 
 def _batches(

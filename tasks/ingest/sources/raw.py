@@ -309,7 +309,11 @@ def counted(
     if column not in columns:
         raise DataQualityError(f"the rows have no column {column!r} to part them by; {nearest(column, list(columns))}")
     names = sorted(name for name in columns if name not in leave_out)
-    cells = [_cell(key, name, columns[name]) for key, name in zip(_keys(names), names, strict=True)]
+    # a short key for each name, of the same length, that depends on the name alone
+    digests = [urlsafe_b64encode(hashlib.sha256(name.encode()).digest()).decode() for name in names]
+    candidates = ([digest[:width] for digest in digests] for width in _WIDTHS)
+    keys = next(shortened for shortened in candidates if len(set(shortened)) == len(names))
+    cells = [_cell(key, name, columns[name]) for key, name in zip(keys, names, strict=True)]
     digest = f"unhex(sha256(concat({', '.join(cells)})))" if cells else "unhex(sha256(''))"
     query = f"SELECT coalesce(CAST({_quoted(column)} AS VARCHAR), '') AS value, {digest} AS digest FROM {relation}"
     return _joined(connection.sql(f"{query} ORDER BY value, digest").to_arrow_reader(_BATCH))
@@ -317,13 +321,6 @@ def counted(
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def _keys(names: Sequence[str]) -> list[str]:
-    """A short key for each name, of the same length, that depends on the name alone."""
-    digests = [urlsafe_b64encode(hashlib.sha256(name.encode()).digest()).decode() for name in names]
-    keys = ([digest[:width] for digest in digests] for width in _WIDTHS)
-    return next(candidates for candidates in keys if len(set(candidates)) == len(names))
 
 
 def _cell(key: str, name: str, kind: str) -> str:

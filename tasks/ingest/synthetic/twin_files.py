@@ -240,6 +240,7 @@ def _loan(twin: Twin) -> Columns:
         (people.purpose == PURPOSES.index("purchase")) & (people.detail == 0)
     )
     sold = np.isin(twin.action, (ORIGINATED, PURCHASED))
+    why = reasons(twin)
     return {
         "activity_year": always(str(twin.settings.year), n),
         "lei": words(people.lender, lenders(twin.settings.lenders)),
@@ -254,7 +255,8 @@ def _loan(twin: Twin) -> Columns:
         "derived_dwelling_category": always("Single Family (1-4 Units):Site-Built", n),
         "construction_method": always("1", n),
         "total_units": always("1", n),
-        **_denial_reasons(twin),
+        "denial_reason_1": but(numbers(why), (why == NOTHING, "10"), (twin.unreported.exempt, "1111")),
+        **{f"denial_reason_{i}": always("", n) for i in (2, 3, 4)},
     }
 
 
@@ -273,12 +275,6 @@ def reasons(twin: Twin) -> Ints:
     denied = np.isin(twin.action, (DENIED, PREAPPROVAL_DENIED))
     reason_codes: Ints = np.where(denied, kind, NOTHING)
     return reason_codes
-
-
-def _denial_reasons(twin: Twin) -> Columns:
-    why, n = reasons(twin), len(twin.action)
-    first = but(numbers(why), (why == NOTHING, "10"), (twin.unreported.exempt, "1111"))
-    return {"denial_reason_1": first, **{f"denial_reason_{i}": always("", n) for i in (2, 3, 4)}}
 
 
 def _amounts(twin: Twin) -> Columns:

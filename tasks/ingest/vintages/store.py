@@ -210,7 +210,7 @@ def _checked(lake: Lake, record: str, path: str, digest: str) -> Path:
 
 
 def _state(file: Path) -> tuple[int, int] | None:
-    """What changes when somebody writes to a file; None of one that is not there."""
+    """Size and time of the last change of a file; None of one that does not exist."""
     try:
         status = file.stat()
     except OSError:
@@ -275,7 +275,12 @@ def recorded(draft: Path, home: str, vintage: Vintage) -> Partition:
     named = {name: table for table, name in _TABLES.items()}
     named |= {name: "applications" for name in digests if name.startswith(f"{SORTED}/")}
     tables = tuple(
-        Artifact(table=table, path=f"{home}/{name}", sha256=digests.pop(name), rows=_rows(draft / name))
+        Artifact(
+            table=table,
+            path=f"{home}/{name}",
+            sha256=digests.pop(name),
+            rows=int(pq.read_metadata(draft / name).num_rows),
+        )
         for name, table in named.items()
     )
     files = {f"{home}/{name}": digest for name, digest in digests.items()}
@@ -284,10 +289,6 @@ def recorded(draft: Path, home: str, vintage: Vintage) -> Partition:
     for path in (*draft.rglob("*"), draft):
         flush(path)
     return record
-
-
-def _rows(file: Path) -> int:
-    return int(pq.read_metadata(file).num_rows)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -331,20 +332,16 @@ def repack(lake: Lake, vintage: Vintage) -> Vintage | None:
                 repacked = current.model_copy(update={"rows_sha256": sort_draft(lake, draft, rows), "version": 2})
                 partition = recorded(draft, lake.storage.home_beside(current.folder), repacked)
                 lake.storage.supersede(draft, partition, current.folder)
-        _clear(lake, record)
+        # What the record does not name goes: the files of version 1, or of a process that was killed.
+        named = {record, *_digests(partition_of(lake, record))}
+        for path in lake.storage.below(str(PurePosixPath(record).parent)):
+            if path not in named:
+                lake.storage.discard(path)
         return read(lake, record) if current.version == 1 else None
 
 
 def _digests(partition: Partition) -> dict[str, str]:
     return {table.path: table.sha256 for table in partition.tables} | partition.files
-
-
-def _clear(lake: Lake, record: str) -> None:
-    """Remove the files of a vintage's folder that its record does not name: those of version 1, or of a killed one."""
-    named = {record, *_digests(partition_of(lake, record))}
-    for path in lake.storage.below(str(PurePosixPath(record).parent)):
-        if path not in named:
-            lake.storage.discard(path)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -367,7 +364,10 @@ def vintages(lake: Lake, year: int | None = None) -> list[Vintage]:
         IntegrityError: the record of one is missing or was altered.
     """
     records = lake.storage.glob(f"vintages/{'*' if year is None else year}/*/*/*/*/{PARTITION}")
-    return sorted((read(lake, record) for record in records), key=_order)
+    return sorted(
+        (read(lake, record) for record in records),
+        key=lambda v: (v.year, v.dataset, v.geography, v.frozen, v.added),
+    )
 
 
 def newest(
@@ -451,7 +451,7 @@ def add(
             "leave --keep-raw out"
         )
     key = {"year": year, "dataset": dataset_of(dataset), "geography": geography, "frozen": frozen}
-    before, digest = _store_state(file), _digest(file)
+    before, digest = _state(file), _digest(file)
     with lake.lock(f"vintage-{digest[:12]}"):
         existing = _held(lake, file.name, digest, year)
         if existing and not replace:
@@ -462,7 +462,7 @@ def add(
             vintage = _written(lake, draft, file, {**key, "sha256": digest, "source": source or file.name})
             if keep_raw:
                 shutil.copyfile(file, draft / f"delivered-{file.name}")
-            if _store_state(file) != before:
+            if _state(file) != before:
                 raise InfrastructureError(f"{file.name} changed while it was read; add it again once it is at rest")
             _publish(lake, draft, vintage, existing)
     return vintage
@@ -487,19 +487,6 @@ def report_of(lake: Lake, vintage: Vintage) -> SchemaReport | None:
         return SchemaReport.model_validate_json(content or b"")
     except ValueError:
         return None
-
-
-def _order(vintage: Vintage) -> tuple[int, str, str, date, str]:
-    return vintage.year, vintage.dataset, vintage.geography, vintage.frozen, vintage.added
-
-
-def _store_state(file: Path) -> tuple[int, int] | None:
-    """What changes when somebody writes to a file; None of one that is not there."""
-    try:
-        status = file.stat()
-    except OSError:
-        return None
-    return status.st_size, status.st_mtime_ns
 
 
 def _digest(file: Path) -> str:

@@ -209,7 +209,13 @@ def hidden(
     """
     results = []
     for base in BASES:
-        by_partition = {value: _about(rows, attribute, base) for value, rows in {**runs, ALL: everybody}.items()}
+        # rows about whole groups of the attribute, as the lender decided
+        names = ("protected_attribute", "base", "decision_maker", "part", "reason")
+        population = (attribute, base, DecisionMaker.LENDER, 0, "")
+        by_partition = {
+            value: [row for row in rows if tuple(row[name] for name in names) == population]
+            for value, rows in {**runs, ALL: everybody}.items()
+        }
         groups = sorted({group for rows in by_partition.values() for row in rows for group in _groups(row)} - {ALL})
         blocks = tuple(block(value, rows, groups) for value, rows in by_partition.items() if value != ALL)
         total = block(ALL, by_partition[ALL], groups)
@@ -231,13 +237,6 @@ def block(value: str, rows: Sequence[Row], groups: Sequence[str]) -> Block:
     withheld = [(row["group"], row["event"]) for row in few if row["fate"] in GONE]
     ranges = [(row["group"], event) for row in few if row["fate"] == "range" for event in (DENIED, APPROVED)]
     return Block(value, tuple(counts), tuple(dict.fromkeys([*withheld, *ranges])))
-
-
-def _about(rows: Sequence[Row], attribute: str, base: str) -> list[Row]:
-    """Rows about whole groups of an attribute, as the lender decided."""
-    whose = (attribute, base, DecisionMaker.LENDER, 0, "")
-    names = ("protected_attribute", "base", "decision_maker", "part", "reason")
-    return [row for row in rows if tuple(row[name] for name in names) == whose]
 
 
 def _groups(row: Row) -> list[str]:

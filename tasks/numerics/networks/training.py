@@ -19,7 +19,7 @@ from torch.nn.utils import skip_init
 from schemas.errors import DataQualityError, InfrastructureError, IntegrityError
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.networks.network import Activation, NetSettings, TrainingSettings
-from tasks.numerics.networks.perceptron import INITIAL, Device, chosen_device, digest_of, draws, one_thread
+from tasks.numerics.networks.perceptron import INITIAL, chosen_device, digest_of, draws, one_thread
 
 # --------------------------------------------------------------------------------------------------------------------
 # The network that is trained: linear layers, one activation, dropout after each, one logit at the end.
@@ -567,7 +567,9 @@ def train(
         raise DataQualityError("the training rows have labels of one kind only; training needs both")
     if not np.isfinite(rows.inputs).all():
         raise DataQualityError("inputs of the training rows are missing or infinite; impute or refuse such rows")
-    device = _device(settings.device)
+    if settings.device == "cuda" and not torch.cuda.is_available():
+        raise InfrastructureError("training is to run on a CUDA device and there is none; set device to auto or cpu")
+    device = chosen_device(settings.device)
     net = build(rows.inputs.shape[1], settings.net, draws(settings.seed, INITIAL)).to(device)
     optimizer = torch.optim.Adam(net.parameters(), settings.learning_rate, fused=True)
     arrays = rows.inputs, rows.favourable, rows.protected, rows.match, _weights(rows)
@@ -672,14 +674,3 @@ def _batches(
 def _weights(rows: TrainingRows) -> Floats:
     """Weight of each row, ``(n,)``."""
     return np.ones(len(rows.inputs)) if rows.weight is None else rows.weight
-
-
-def _device(setting: Device) -> torch.device:
-    """The device by name.
-
-    Raises:
-        InfrastructureError: If it is not there.
-    """
-    if setting == "cuda" and not torch.cuda.is_available():
-        raise InfrastructureError("training is to run on a CUDA device and there is none; set device to auto or cpu")
-    return chosen_device(setting)

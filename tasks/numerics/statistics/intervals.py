@@ -500,11 +500,10 @@ def ratios_of_shares(pairs: Sequence[tuple[Estimate, Estimate]], level: float) -
         return []
     pair_counts = [[estimate.events, estimate.defined, other.events, other.defined] for estimate, other in pairs]
     ends = ratio_bounds(Pair(*np.array(pair_counts, dtype=np.float64).T), quantile((1 - level) / 2))
-    return [_of_share(*pair) for pair in zip(*(end.tolist() for end in ends), strict=True)]
-
-
-def _of_share(low: float, high: float) -> Interval:
-    return Interval(low, high) if math.isfinite(high) else Interval(low, math.nan, Note.NO_UPPER_END)
+    return [
+        Interval(low, high) if math.isfinite(high) else Interval(low, math.nan, Note.NO_UPPER_END)
+        for low, high in zip(*(end.tolist() for end in ends), strict=True)
+    ]
 
 
 def from_drawn(estimate: Estimate, against: Floats, mean: float, level: float) -> Interval:

@@ -43,10 +43,8 @@ class DesignRows:
 
     def of(self, values: Floats) -> Floats:
         """``(r, d)`` rows of applicants with ``(r, p)`` values, laid out as ``Columns.values``."""
-        return self._all(values)[:, self.independent]
-
-    def _all(self, values: Floats) -> Floats:
-        return _rows(self.columns, values, _standardised(values, self), self.squared)
+        rows = _rows(self.columns, values, _standardised(values, self), self.squared)
+        return rows[:, self.independent]
 
 
 def fitted(columns: Columns, squared: bool = True) -> DesignRows:

@@ -225,7 +225,7 @@ def _of_schema(schema: pa.Schema, declared: Table, wrong: Sequence[str], results
 
 
 def _outcome(rule: Rule, content: Content, declared: Table, results: Mapping[str, Any]) -> Outcome:
-    """Outcome of a rule; a table without rows was asked for its number of rows only."""
+    """Outcome of a rule; of a table without rows only the number of rows was judged."""
     kind = _BY_KIND.get(rule.expectation, _KEY)
     if kind not in results:
         empty = bool(results[ROW_COUNT].result["observed_value"] == 0)

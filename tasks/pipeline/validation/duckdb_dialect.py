@@ -165,17 +165,18 @@ class Dialect(PGDialect):
     def get_columns(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> Any:  # noqa: ARG002
         """Names and types of the columns of a view, read again at every call."""
         return [
-            {"name": name, "type": _type(kind), "nullable": True, "default": None}
+            {
+                "name": name,
+                "type": _TYPES[kind]() if kind in _TYPES else OtherType(kind),
+                "nullable": True,
+                "default": None,
+            }
             for name, kind, *_ in rows_of(f"DESCRIBE {quoted(str(table_name))}")
         ]
 
     def get_pk_constraint(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> Any:  # noqa: ARG002
         """A view has no key."""
         return {"constrained_columns": [], "name": None}
-
-
-def _type(name: str) -> Any:
-    return _TYPES[name]() if name in _TYPES else OtherType(name)
 
 
 class _Module(ModuleType):

@@ -106,7 +106,7 @@ class HashesOfKey(TableMetricProvider):  # type: ignore[misc]  # the library has
 
 
 class RepeatedKeys(TableMetricProvider):  # type: ignore[misc]  # the library has no types
-    """Rows with any value of a key, and those whose key another row has; keys are grouped where hashes repeat."""
+    """Rows with any value of a key, and those with a key that another row has; keys are grouped where hashes repeat."""
 
     metric_name = REPEATED
     value_keys = ("columns",)

@@ -64,15 +64,12 @@ def judge(name: str, content: Content, expectations: Sequence[OwnExpectation]) -
             for place, single in enumerate(suite):  # one that raises spoils the others of its query
                 if words := raised(run(name, content, [single])[1].results[0]):
                     kind = expectations[place].type
-                    raise SpecError(f"{kind} could not be evaluated: {_plain(words)}", ("expectations", place))
+                    # in one line, without the SQL around the expectation
+                    plain = " ".join(words.split("[SQL:")[0].split("LINE ")[0].split())
+                    raise SpecError(f"{kind} could not be evaluated: {plain}", ("expectations", place))
             raise InfrastructureError(f"table {name}: {next(filter(None, map(raised, results)))}")
     outcomes = [_outcome(name, own, result, content) for own, result in zip(expectations, results, strict=True)]
     return outcomes, as_json(together, validation)
-
-
-def _plain(words: str) -> str:
-    """The words of the database in one line, without the SQL around the expectation."""
-    return " ".join(words.split("[SQL:")[0].split("LINE ")[0].split())
 
 
 def _row_ids(name: str, content: Content, own: OwnExpectation) -> tuple[str, ...]:

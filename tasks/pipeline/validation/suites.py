@@ -35,7 +35,7 @@ SQL_TYPES = {
 
 
 def of_schema(declared: Table) -> list[Any]:
-    """Expectations about names, order and types of columns; where one fails nothing else is asked of the table."""
+    """Expectations about names, order and types of columns; where one fails nothing else of the table is judged."""
     names = [column.name for column in declared.columns]
     types = {column.name: SQL_TYPES[column.type] for column in declared.columns}
     return [expectation(ORDERED, {"column_list": names}), ours.ExpectTableColumnsToHaveTypes(types=types)]

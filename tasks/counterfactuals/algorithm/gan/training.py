@@ -248,7 +248,10 @@ def train(
             share = 1.0 if full_rate_share >= 1 else min(1.0, (epochs - epoch) / (epochs * (1 - full_rate_share)))
             rate = settings.learning_rate * share
             epoch_losses = play(epoch, rate)
-            state = _finite(take(game.sides, torch.cat([state.history, epoch_losses]), mark), state)
+            after = take(game.sides, torch.cat([state.history, epoch_losses]), mark)
+            if not all(bool(torch.isfinite(tensor).all()) for tensor in after.tensors.values()):
+                raise GanDivergedError(state)
+            state = after
             if on_epoch is not None:
                 on_epoch(state)
     return Trained(Imaginer(encoder, game.generators()), state)
@@ -258,10 +261,3 @@ def _begin(encoded: Encoded, shape: Shape, settings: GanSettings) -> Game:
     """A game on the device of the settings: compiled on the CPU, by automatic differentiation on CUDA."""
     on_cpu = chosen_device(settings.device).type == "cpu"
     return (CompiledGame if on_cpu else AutogradGame).begin(encoded, shape, settings)
-
-
-def _finite(after: Checkpoint, before: Checkpoint) -> Checkpoint:
-    """The state after an epoch, if all of it is finite."""
-    if not all(bool(torch.isfinite(tensor).all()) for tensor in after.tensors.values()):
-        raise GanDivergedError(before)
-    return after

@@ -422,19 +422,15 @@ def usually(settings: TwinSettings, purpose: Ints) -> Floats:
 
 def deviations(settings: TwinSettings, noise: Floats, burdened: Floats) -> Floats:
     """``(n, 5)`` how far mediators lie from what is usual, of noise ``(n, 5)`` and a disadvantage ``(n,)``."""
-    shifts = noise * _spreads(settings) + burdened[:, None] * np.array(settings.shifts)
+    spreads = ("income_spread", "value_spread", "loan_spread", "debt_spread", "ratio_spread")
+    scaled_noise = noise * np.array([getattr(settings, name) for name in spreads])
+    shifts = scaled_noise + burdened[:, None] * np.array(settings.shifts)
     income = shifts[:, INCOME]
     value = settings.value_on_income * income + shifts[:, VALUE]
     loan = value + shifts[:, LOAN]
     debt = settings.debt_on_income * income + settings.debt_on_loan * loan + shifts[:, DEBT]
     ratio = settings.ratio_on_loan * (loan - value) + shifts[:, RATIO]
     return np.column_stack([income, value, loan, debt, ratio])
-
-
-def _spreads(settings: TwinSettings) -> Floats:
-    """``(5,)`` standard deviations of the mediators' own noise."""
-    spreads = ("income_spread", "value_spread", "loan_spread", "debt_spread", "ratio_spread")
-    return np.array([getattr(settings, name) for name in spreads])
 
 
 @lru_cache

@@ -326,7 +326,9 @@ def choose(equation: Equation, terms: Terms, most: int, gram: Floats | None = No
         new = residual_size > NEW * size
         t = np.where(new, np.abs(score) / np.sqrt(np.where(new, residual_size, 1.0) * equation.variance), 0.0)
         best = np.argsort(-t, kind="stable")[:LOOKED_AT].astype(np.int32)
-        orthogonal = _term_residuals(columns, terms.values(equation.rows, best), equation.weight)
+        # residuals of the terms ``(m, k)`` after a weighted regression on the columns ``(m, p)``
+        values, weighted = terms.values(equation.rows, best), columns * equation.weight[:, None]
+        orthogonal = values - columns @ np.linalg.solve(columns.T @ weighted, weighted.T @ values)
         errors = [standard_error(column * residual, equation.cluster) for column in orthogonal.T]
         robust = np.nan_to_num(np.where(new[best], np.abs(orthogonal.T @ residual) / np.maximum(errors, 1e-12), 0.0))
         place = int(robust.argmax())
@@ -405,13 +407,6 @@ def _scores(equation: Equation, terms: Terms) -> Floats:
         sums += (factors * equation.residual[part]) @ factors.T
     scores: Floats = sums[terms.first, terms.second]
     return scores
-
-
-def _term_residuals(x: Floats, values: Floats, weight: Floats) -> Floats:
-    """Residuals of the terms ``(m, k)`` after a weighted regression on the columns ``(m, p)``."""
-    weighted = x * weight[:, None]
-    residuals: Floats = values - x @ np.linalg.solve(x.T @ weighted, weighted.T @ values)
-    return residuals
 
 
 # --------------------------------------------------------------------------------------------------------------------

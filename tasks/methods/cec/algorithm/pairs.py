@@ -281,23 +281,16 @@ def _compare(explained: ModelView, view: View, row: Longs, match: Longs, baselin
     first, other = np.split(directions(attributions), 2)
     favourable = logit[:-1] >= view.cut if explained.favourable is None else explained.favourable[pair_rows]
     error = incompleteness(attributions, logit[:-1] - logit[-1])
+    # The reference: a linear model's integrated gradients are its weights times the way from the baseline.
+    financial = view.index.at
+    linear = view.weights * (financial[pair_rows] - financial[baseline_rows].mean(axis=0))
     return Compared(
         cec=apart(first, other),
-        floor=_floor(view, pair_rows, baseline_rows),
+        floor=apart(*np.split(directions(linear), 2)),
         flip=np.not_equal(*np.split(favourable, 2)).astype(np.float64),
         incompleteness=np.maximum(*np.split(error, 2)),
         parted=divergence(first, other, explained.feature_of_column, len(explained.features)),
     )
-
-
-def _floor(view: View, pair_rows: Longs, baseline_rows: Longs) -> Floats:
-    """CEC of the reference on pairs ``(b,)``, with the first and then the second members in ``pair_rows``, ``(2 b,)``.
-
-    A linear model's integrated gradients are its weights times the way from the baseline.
-    """
-    financial = view.index.at
-    attributions = view.weights * (financial[pair_rows] - financial[baseline_rows].mean(axis=0))
-    return apart(*np.split(directions(attributions), 2))
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -146,7 +146,7 @@ class Ledger:
         return Limits(rows, low, np.array([statement.high for statement in published], dtype=np.float64))
 
     def showing(self, row: int) -> list[Population]:
-        """Published populations whose numbers contain information on a row."""
+        """Published populations with numbers that contain information on a row."""
         return [population for population in self._named.get(row, []) if population not in self.withheld]
 
     @cached_property
