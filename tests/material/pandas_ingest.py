@@ -28,11 +28,13 @@ from schemas.tables.applications import (
     SOURCE_READ,
 )
 from schemas.tables.counterfactuals import COUNTERFACTUALS
+from schemas.tables.readings import UNDECIDED
 from schemas.terms import Kind, Refusal
 from tasks.ingest import registry
 from tasks.ingest.sources import raw
 from tasks.ingest.sources.raw import Unread, canonical
 from tasks.ingest.stage import IngestSettings
+from tasks.ingest.statement import REASONS_UNDECIDED
 from tasks.pipeline.stage import Keeping, Produced
 
 Bools = NDArray[np.bool_]
@@ -80,7 +82,12 @@ def reference(*, settings: IngestSettings) -> Produced:
     declared = APPLICATIONS.extended(_column(n, c) for n, c in columns.items())
     rows = len(frame) + len(raw.unread)
     read = SOURCE_READ.build(source=[settings.source.words], sha256=[settings.source_sha256], rows=[rows], year=[year])
-    no_recipe = {INTAKE_RULES.name: INTAKE_RULES.empty(), INTAKE_CELLS.name: INTAKE_CELLS.empty()}
+    undecided = int(np.isin(refused.reason, REASONS_UNDECIDED).sum())
+    no_recipe = {
+        UNDECIDED.name: UNDECIDED.build(rows=[undecided]),
+        INTAKE_RULES.name: INTAKE_RULES.empty(),
+        INTAKE_CELLS.name: INTAKE_CELLS.empty(),
+    }
     return Produced(
         {APPLICATIONS.name: applications, MEMBERSHIPS.name: memberships, SOURCE_READ.name: read, **no_recipe},
         pa.concat_tables([refused.table(ids, raw.source_row, favourable), _unread(raw.unread)]),

@@ -49,12 +49,12 @@ def runs(place, lake):
 
 
 def test_a_partition_is_audited_of_its_own_rows(runs):
-    assert {value: summary.read["rows"] for value, summary in runs.items()} == {
+    assert {value: summary.source_summary["rows"] for value, summary in runs.items()} == {
         ALL: len(loans_of_lenders()),
         "Bank A": ROWS["Bank A"],
         "No income": ROWS["No income"],
     }
-    assert "lender Bank A of loans.csv" in runs["Bank A"].read["source"]
+    assert "lender Bank A of loans.csv" in runs["Bank A"].source_summary["source"]
 
 
 def test_its_manifest_and_the_lists_name_it(runs, lake):

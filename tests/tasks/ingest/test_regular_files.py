@@ -13,7 +13,8 @@ import pytest
 from conftest import REPOSITORY, SPEC, spec_of
 
 from flows.cli.draft.commands import draft
-from flows.cli.draft.spec_text import Given
+from flows.cli.draft.drafting import Choices
+from flows.cli.draft.reading import File
 from flows.runs.given import placed
 from schemas.audit.file import SpecFile
 from schemas.audit.model import Model
@@ -54,7 +55,7 @@ def test_what_is_no_file_is_refused_by_whoever_opens_one(
     spec, lake = spec_of(place), Lake(str(place / "lake"))
     model = Model.model_validate({"kind": "file", "file": {"path": "x"}})
     refused: list[Callable[[], object]] = [
-        lambda: draft(path, Given()),
+        lambda: draft(File(path), Choices()),
         lambda: opened(path, place),
         lambda: ingest_settings(spec_of(place, source__path="x")),
         lambda: ingest_settings(spec_of(place, source="{kind: parquet, path: x}")),
