@@ -58,12 +58,12 @@ def test_nothing_missing_leaves_one_row_without_an_auc(place):
 
 @pytest.mark.data("data/hmda_2022_tx_50k")
 def test_texas_missingness_tells_the_decision():
-    """Approval: DTI missing 0.348, LTV missing 0.356, exempt 0.859; missingness alone has an AUC of 0.60."""
+    """Approval: DTI missing 0.348, LTV missing 0.357, exempt 0.859; missingness alone has an AUC of 0.60."""
     text = (REPOSITORY / "data/audits/hmda-tx-2022.yaml").read_text(encoding="utf-8")
     found = lacking(read_spec(text, "hmda-tx-2022.yaml", {"source.path": str(TEXAS)}).spec)
     rate = found["favourable_missing"] / found["missing"]
     assert rate["debt_to_income_ratio", "missing_covariate"] == pytest.approx(0.348, abs=5e-4)
-    assert rate["loan_to_value_ratio", "missing_covariate"] == pytest.approx(0.356, abs=5e-4)
+    assert rate["loan_to_value_ratio", "missing_covariate"] == pytest.approx(0.357, abs=5e-4)
     assert rate["debt_to_income_ratio", "exempt_covariate"] == pytest.approx(0.859, abs=5e-4)
     whole = found.loc[(ANY, ANY)]
     assert whole["favourable_present"] / whole["present"] == pytest.approx(0.782, abs=5e-4)
