@@ -15,8 +15,6 @@ from schemas.errors import SpecError
 from tasks.ingest.intake.folding import near_pairs
 
 YES: Final = "yes"
-BLOCKING: Final = 2
-"""Up to this weight an open question keeps an audit from starting."""
 _SHOWN, _NAMED = 8, 6
 _NEAR_VALUES: Final = 60
 _COMPLETE: Final = 0.9

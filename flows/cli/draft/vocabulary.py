@@ -297,11 +297,6 @@ def is_rest(group: str) -> bool:
     return _is_word("rest", group)
 
 
-def is_several(group: str) -> bool:
-    """Whether a value names several groups at once."""
-    return _is_word("several", group)
-
-
 def is_usual(kind: str, group: str) -> bool:
     """Whether a group is the usual comparison group of an attribute: white, not Hispanic, not disabled."""
     return _is_word("reference", group, "race" if kind == "caste" else kind)

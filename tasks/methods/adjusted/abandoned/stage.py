@@ -18,6 +18,7 @@ from schemas.tables.readings import ABANDONED, ABANDONED_MEMBERSHIPS, UNDECIDED
 from schemas.terms import Kind
 from tasks.ingest import registry
 from tasks.ingest.applications import database
+from tasks.ingest.intake.recipe import respelled
 from tasks.ingest.stage import IngestSettings, ingest_settings
 from tasks.ingest.statement import REASONS_UNDECIDED, Question, statement
 from tasks.methods.adjusted.settings import AdjustedSettings
@@ -79,17 +80,14 @@ def abandoned(undecided: pa.Table, *, settings: AbandonedSettings) -> Produced:
 def _read(settings: AbandonedSettings, names: list[str]) -> pa.Table:
     """The rows of the source that ingest refuses for want of a decision, in the order of the source."""
     columns = {name: settings.columns[name] for name in names}
-    source, decision = settings.source, settings.decision
-    names_to_read = [*([settings.row_id] if settings.row_id else []), decision.column]
-    names_to_read += [*([settings.outcome.column] if settings.outcome else [])]
-    names_to_read += [*(c for p in settings.protected for c in p.columns), *source.keep, *names]
-    names_to_read += [derived.column for derived in source.derive.values()]
-    to_read = list(dict.fromkeys(name for name in names_to_read if name not in source.derive))
-    question = Question(source, settings.row_id, decision, settings.outcome, settings.protected, columns)
+    source = settings.source
+    question = Question(source, settings.row_id, settings.decision, settings.outcome, settings.protected, columns)
+    to_read = registry.columns_read(question, None)
     with database(None) as connection, registry.lay(question, to_read, connection) as source_view:
+        question = respelled(question, source_view.columns)
         ingested = statement(question, source_view, connection)
         lines = [number for number, (reason, _) in enumerate(ingested.lines) if reason in REASONS_UNDECIDED]
-        bought = f"{ingested.cells.text(decision.column)} = '{PURCHASED}'"
+        bought = f"{ingested.cells.text(question.decision.column)} = '{PURCHASED}'"
         applied = f"AND place NOT IN (SELECT place FROM cells WHERE {bought})" if settings.codes_decide else ""
         listed = ", ".join(map(str, lines)) or "-1"
         return connection.sql(
