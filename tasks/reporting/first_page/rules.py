@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
 
-from schemas.tables.verdicts import QUESTIONS, STATES
+from schemas.questions import QUESTIONS, STATES
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.charts.values import WITHHELD
-from tasks.reporting.declared import PAGES
 from tasks.reporting.first_page.facts import (
     WORST,
     Files,
@@ -48,7 +47,7 @@ from tasks.reporting.text import count
 MOST_WORDS = 25
 MOST_WORDS_OF_WARNING = 12
 """Of a warning that sentences.yaml does not know."""
-OWN_THEORIES = (Theory.OUTCOME, Theory.DIRECT)
+OWN_THEORIES = (Theory.APPROVAL_RATES, Theory.SIMILAR_APPLICANTS)
 """The two that the sentence is about."""
 
 
@@ -65,12 +64,12 @@ class Case:
 
 Meets = Callable[[Case], bool]
 NAMING: tuple[tuple[str, Meets], ...] = (
-    ("both_outside", lambda case: case.gap is State.BREACH and case.adjusted is State.BREACH),
-    ("adjusted_outside", lambda case: case.adjusted is State.BREACH),
+    ("both_outside", lambda case: case.gap is State.OUTSIDE and case.adjusted is State.OUTSIDE),
+    ("adjusted_outside", lambda case: case.adjusted is State.OUTSIDE),
     ("outside_but_for_missing", lambda case: case.but_for_missing),
-    ("gap_outside_adjusted_inside", lambda case: case.gap is State.BREACH and case.adjusted is State.WITHIN),
-    ("gap_outside_no_limit", lambda case: case.gap is State.BREACH and case.adjusted is State.NO_LIMIT),
-    ("gap_outside", lambda case: case.gap is State.BREACH),
+    ("gap_outside_adjusted_inside", lambda case: case.gap is State.OUTSIDE and case.adjusted is State.WITHIN),
+    ("gap_outside_no_limit", lambda case: case.gap is State.OUTSIDE and case.adjusted is State.NO_LIMIT),
+    ("gap_outside", lambda case: case.gap is State.OUTSIDE),
 )
 """Rows of the table that name groups, in its order."""
 OF_ALL: tuple[tuple[str, State], ...] = (("inside", State.WITHIN), ("no_limit", State.NO_LIMIT))
@@ -112,7 +111,7 @@ def _unnamed_headline(judged_cases: Sequence[Case], groups: Groups) -> Headline:
     It must not read as if no question were outside: those that are get a word. Its own two are outside without a name
     only where the group has too few people to be named.
     """
-    outside = [theory for theory in Theory if (row := groups.run.theory(theory)) and row.state is State.BREACH]
+    outside = [theory for theory in Theory if (row := groups.run.theory(theory)) and row.state is State.OUTSIDE]
     if len(outside) > 2:
         elsewhere = said("elsewhere", "several", n=len(outside))[0]
     else:
@@ -169,37 +168,36 @@ QUESTIONS_MOST_WORDS = 16
 def questions(groups: Groups) -> tuple[tuple[Question, tuple[str, ...]], ...]:
     """Each row with the forms of its sentence, the longest first; the row has that one."""
     rows = []
-    for theory in PAGES:
+    for theory in QUESTIONS:
         overall_row = groups.run.theory(theory)
-        if overall_row is None and theory is Theory.OWN:
+        if overall_row is None and theory is Theory.OWN_LIMITS:
             continue
         state = State.NOT_RUN if overall_row is None else overall_row.state
         candidates = fitting([capital(form) for form in _sentence_forms(theory, state, groups)], QUESTIONS_MOST_WORDS)
-        rows.append(
-            (Question(theory, PAGES[theory], QUESTIONS[theory], state, STATES[state], candidates[0]), candidates)
-        )
+        name = QUESTIONS[theory]
+        rows.append((Question(theory, name.file, name.words, state, STATES[state].words, candidates[0]), candidates))
     return tuple(rows)
 
 
 def _sentence_forms(theory: Theory, state: State, groups: Groups) -> list[str]:
-    if theory is Theory.OUTCOME and (rates := list(_rates(groups))):
+    if theory is Theory.APPROVAL_RATES and (rates := list(_rates(groups))):
         return rates
     if state is State.NOT_RUN:
         # The reason in words of the reader, without the name of a method.
         reason = "" if (overall_row := groups.run.theory(theory)) is None else overall_row.reason
         reasons: Mapping[str, str] = sentences()["not_run"]
         return [next((text for pattern, text in reasons.items() if fnmatchcase(reason, pattern)), _nothing())]
-    if theory is Theory.OWN:
-        rows = [row for row in groups.run.rows if row.theory is Theory.OWN and row.role != "theory"]
+    if theory is Theory.OWN_LIMITS:
+        rows = [row for row in groups.run.rows if row.theory is Theory.OWN_LIMITS and row.role != "theory"]
         limits = [Standing(row.key, row.state, row) for row in rows]
         counted = said("questions", "of_limits", limits=_number("limits", len(rows)), counts=_counts(limits))[0]
         return [counted, _state_sentence(state, limits, "limits")]
     standings = groups.standings(theory)
     builders: Mapping[Theory, Callable[[State, Sequence[Standing], Groups], Iterator[str]]] = {
-        Theory.DIRECT: _effect_forms,
-        Theory.TOTAL: _effect_forms,
-        Theory.RECOURSE: _route_forms,
-        Theory.REASONS: _reason_forms,
+        Theory.SIMILAR_APPLICANTS: _effect_forms,
+        Theory.CAUSAL_MODEL: _effect_forms,
+        Theory.PATH_TO_APPROVAL: _route_forms,
+        Theory.MODEL_REASONS: _reason_forms,
     }
     own_forms = builders[theory](state, standings, groups) if theory in builders and standings else iter(())
     counted = said("questions", "counted", counts=_counts(standings, "groups"))[0]
@@ -280,7 +278,7 @@ def _effect_forms(state: State, standings: Sequence[Standing], groups: Groups) -
         return "; ".join(_effect(status, status is first, state, groups, parts) for status in statuses)
 
     shares = {
-        _part(status, groups) if status.state is State.BREACH and not status.disagree else "" for status in ordered
+        _part(status, groups) if status.state is State.OUTSIDE and not status.disagree else "" for status in ordered
     }
     if len(ordered) > 1 and len(shares) == 1 and "" not in shares and all(status.state is state for status in ordered):
         yield f"{listing(ordered, False)}; {said('questions', 'gap_left_each', part=shares.pop())[0]}."
@@ -303,13 +301,13 @@ def _value(status: Standing) -> float | None:
 def _effect(status: Standing, first: bool, state: State, groups: Groups, parts: bool) -> str:
     name, value = groups.label(status.key), _value(status)
     if value is None:
-        return f"{name} {WITHHELD if status.withheld else STATES[status.state]}"
+        return f"{name} {WITHHELD if status.withheld else STATES[status.state].words}"
     text = f"{name} {in_points(-100 * value) if first else points(-100 * value)}"
     if status.disagree:
         return f"{text}, {forms('questions', 'disagree')[0]}"
     if status.state is not state:
-        return f"{text}, {STATES[status.state]}"
-    part_left = _part(status, groups) if parts and status.state is State.BREACH else ""
+        return f"{text}, {STATES[status.state].words}"
+    part_left = _part(status, groups) if parts and status.state is State.OUTSIDE else ""
     return f"{text}, {said('questions', 'gap_left', part=part_left)[0]}" if part_left else text
 
 
@@ -318,9 +316,9 @@ def _part(status: Standing, groups: Groups) -> str:
 
     Both are those that the page prints: the plain gap in approvals, and the adjusted one of the same decision maker.
     """
-    if status.row is None or status.row.theory is not Theory.DIRECT or status.row.value is None:
+    if status.row is None or status.row.theory is not Theory.SIMILAR_APPLICANTS or status.row.value is None:
         return ""
-    plain = groups.standing(Theory.OUTCOME, status.key).row
+    plain = groups.standing(Theory.APPROVAL_RATES, status.key).row
     gap = groups.gap_points(plain)
     if plain is None or gap is None or gap >= 0 or plain.decision_maker != status.row.decision_maker:
         return ""
@@ -335,7 +333,7 @@ def _route_forms(state: State, standings: Sequence[Standing], groups: Groups) ->
     ]
     if added:
         yield from _with_others("without_a_way", added, standings, groups)
-    if state is State.INSUFFICIENT_EVIDENCE:
+    if state is State.INCONCLUSIVE:
         with_events = [
             (status, status.row.events) for status in standings if status.row is not None and not status.withheld
         ]
@@ -349,9 +347,9 @@ def _route_forms(state: State, standings: Sequence[Standing], groups: Groups) ->
     for status in _ordered(standings):
         name = groups.label(status.key)
         if status.withheld or status.row is None or status.row.value is None or status.row.role == "adds":
-            costs.append(f"{name} {WITHHELD if status.withheld else STATES[status.state]}")
+            costs.append(f"{name} {WITHHELD if status.withheld else STATES[status.state].words}")
         else:
-            own_state = "" if status.state is state else f", {STATES[status.state]}"
+            own_state = "" if status.state is state else f", {STATES[status.state].words}"
             costs.append(f"{name} {of_100(status.row.value)}{own_state}")
     yield said("questions", "costs", costs="; ".join(costs))[0]
 
@@ -360,7 +358,7 @@ def _reason_forms(state: State, standings: Sequence[Standing], groups: Groups) -
     """Whether reasons differ by more than within a group; a score has no unit that the page could print."""
     with_values = [(status, status.row.value) for status in standings if status.row is not None and not status.withheld]
     above = [groups.label(status.key) for status, value in with_values if value is not None and value > 0]
-    if state is State.BREACH:
+    if state is State.OUTSIDE:
         yield from _with_others("own_reasons_outside", [e for e in standings if e.state is state], standings, groups)
     elif above:
         yield said("questions", "own_reasons_above", groups=listed(above))[0]
@@ -380,7 +378,7 @@ def _state_sentence(state: State, standings: Sequence[Standing], noun: str) -> s
     same = sum(status.state is state and not status.withheld for status in standings)
     withheld = sum(status.withheld for status in standings)
     if same:
-        return said("questions", "most_of", n=same, groups=_number(noun, len(standings)), state=STATES[state])[0]
+        return said("questions", "most_of", n=same, groups=_number(noun, len(standings)), state=STATES[state].words)[0]
     return said("questions", "withheld", groups=_number(noun, withheld))[0] if withheld else _nothing()
 
 
@@ -390,8 +388,8 @@ def _nothing() -> str:
 
 def _counts(standings: Sequence[Standing], noun: str = "") -> str:
     """Numbers by state, the worst first, and of what: "2 groups outside limit, 3 too little to say"."""
-    numbers = Counter(WITHHELD if status.withheld else STATES[status.state] for status in standings)
-    ordered = [word for word in (*(STATES[state] for state in WORST), WITHHELD) if word in numbers]
+    numbers = Counter(WITHHELD if status.withheld else STATES[status.state].words for status in standings)
+    ordered = [word for word in (*(STATES[state].words for state in WORST), WITHHELD) if word in numbers]
     first = {word: _number(noun, numbers[word]) for word in ordered[:1] if noun}
     return ", ".join(f"{first.get(word, numbers[word])} {word}" for word in ordered)
 
@@ -413,9 +411,9 @@ MOST_COLUMNS = 3
 """That a line names."""
 LEAST_SIZE = 0.1
 """Points below which no size is printed."""
-LIMITED = (Theory.OUTCOME, Theory.DIRECT, Theory.TOTAL, Theory.RECOURSE)
+LIMITED = (Theory.APPROVAL_RATES, Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL, Theory.PATH_TO_APPROVAL)
 """Theories that have a limit by default; a score of reasons has no external scale, and needs none."""
-MEASURED = (Theory.DIRECT, Theory.TOTAL, Theory.OUTCOME)
+MEASURED = (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL, Theory.APPROVAL_RATES)
 """Theories with a smallest difference in points; those with a limit in points first."""
 
 
@@ -434,12 +432,14 @@ class View:
 
     def adjusted(self, key: Key) -> Row | None:
         """The adjusted row of a group with printable numbers."""
-        row = self.groups.standing(Theory.DIRECT, key).row
+        row = self.groups.standing(Theory.SIMILAR_APPLICANTS, key).row
         return None if row is None or row.withheld else row
 
     def outside(self) -> Iterator[Key]:
         """Groups with an adjusted difference outside the limit, that of the figures first."""
-        yield from (k for k in self.ordered() if self.groups.standing(Theory.DIRECT, k).state is State.BREACH)
+        for key in self.ordered():
+            if self.groups.standing(Theory.SIMILAR_APPLICANTS, key).state is State.OUTSIDE:
+                yield key
 
     def outside_but_for_missing(self) -> Iterator[Key]:
         """Groups that would be outside if their interval were not widened for columns missing from the table."""
@@ -453,7 +453,7 @@ class View:
         for theory in MEASURED:
             for key in self.ordered():
                 status = self.groups.standing(theory, key)
-                if status.row is not None and not status.withheld and status.state is State.INSUFFICIENT_EVIDENCE:
+                if status.row is not None and not status.withheld and status.state is State.INCONCLUSIVE:
                     yield status.row
 
     def without_limit(self) -> bool:
@@ -619,8 +619,8 @@ def files_of(view: View) -> tuple[Key, Files] | None:
 
 def _add_columns(view: View) -> tuple[str, ...]:
     """Public data: the lender's files know more, wherever similar records are not shown to be inside."""
-    row = view.groups.run.theory(Theory.DIRECT)
-    not_inside = State.BREACH, State.INSUFFICIENT_EVIDENCE, State.NO_LIMIT
+    row = view.groups.run.theory(Theory.SIMILAR_APPLICANTS)
+    not_inside = State.OUTSIDE, State.INCONCLUSIVE, State.NO_LIMIT
     measured = row is not None and row.state in not_inside
     return forms("next", "add_columns") if view.groups.run.public and measured else ()
 
