@@ -22,11 +22,11 @@ MOST_LINES = 24
 MOST_COLUMNS = 100
 _HEAD = 3
 """Lines to the headline, of which the second is always blank."""
-_CODES = {State.WITHIN: ExitCode.WITHIN, State.BREACH: ExitCode.BREACH}
+_CODES = {State.WITHIN: ExitCode.WITHIN, State.OUTSIDE: ExitCode.OUTSIDE}
 _MEANING = {
     ExitCode.WITHIN: "every figure with a limit lies inside it",
-    ExitCode.BREACH: "a figure lies outside a limit",
-    ExitCode.INSUFFICIENT_EVIDENCE: "too little to say, or no limit set",
+    ExitCode.OUTSIDE: "a figure lies outside a limit",
+    ExitCode.INCONCLUSIVE: "inconclusive, or no limit set",
 }
 _PLAIN = str.maketrans({"\N{MINUS SIGN}": "-", "\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": " "})
 Said = Mapping[str, Any]
@@ -71,7 +71,7 @@ def _rooms(steps: int, notes: int) -> Iterator[tuple[int, int, bool]]:
 
 def exit_words(state: str) -> str:
     """The exit code of a state of an audit, and its meaning."""
-    code = _CODES.get(State(state), ExitCode.INSUFFICIENT_EVIDENCE)
+    code = _CODES.get(State(state), ExitCode.INCONCLUSIVE)
     return f"exit code {code.value}: {_MEANING[code]}"
 
 
@@ -114,7 +114,7 @@ def _sentence(row: Said, report: Said) -> str:
     text = str(row["sentence"]).removesuffix(".")
     figures = {figure["name"]: figure for figure in report["figures"]}
     adjusted, nearest = figures.get("adjusted"), figures.get("nearest")
-    if row["theory"] != Theory.DIRECT or adjusted is None or not adjusted["interval"]["shown"]:
+    if row["theory"] != Theory.SIMILAR_APPLICANTS or adjusted is None or not adjusted["interval"]["shown"]:
         return text
     head, interval = f"{adjusted['group']} {adjusted['points']['shown']} points", adjusted["interval"]["shown"]
     if not text.startswith(head):

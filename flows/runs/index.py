@@ -10,8 +10,9 @@ from typing import Any
 from schemas.artifact import Artifact, Partition
 from schemas.audit.partition import ALL, slug
 from schemas.errors import IntegrityError, SpecError, nearest
+from schemas.questions import QUESTIONS
 from schemas.tables.verdicts import PREFIX
-from schemas.terms import State, Theory
+from schemas.terms import State
 from schemas.vintages import words_of
 from tasks.lake import log
 from tasks.lake.storage import Storage, mapping_of
@@ -324,9 +325,6 @@ def run_of(lake: Lake, name: str) -> Run:
 
 
 warnings = logging.getLogger("evenhand")
-
-QUESTIONS = (Theory.OUTCOME, Theory.DIRECT, Theory.TOTAL, Theory.RECOURSE, Theory.REASONS, Theory.OWN)
-"""In the order of the first page."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from flows.runs.index import report_named, spec_of, vintage_words
 from schemas.errors import IntegrityError
-from schemas.terms import Theory
+from schemas.questions import QUESTIONS
 from tasks.lake.storage import mapping_of
 from tasks.lake.store import Lake
 
@@ -22,8 +22,6 @@ _MOST_WORDS: Final = 400
 """Letters of a title and of a headline, so that both fit with the states."""
 NAMED: Final = "summary_sha256"
 """Key of the manifest that holds the digest of the summary."""
-QUESTIONS = (Theory.OUTCOME, Theory.DIRECT, Theory.TOTAL, Theory.RECOURSE, Theory.REASONS, Theory.OWN)
-"""In the order of the first page."""
 
 
 class _Part(BaseModel):

@@ -314,8 +314,8 @@ class AuditSpec(Strict):
             yield f"no model is audited: {NO_FEATURE}, and a model is fitted to features"
         if self.verdicts.columns_complete in (None, "CHECK") and self.source.kind != "hmda":
             yield (
-                "verdicts.columns_complete is not said, and read as false: the interval of `direct` is widened for "
-                "columns that the table may lack; say true if it holds every column that the lender decided by"
+                "verdicts.columns_complete is not said, and read as false: the interval of `similar_applicants` is "
+                "widened for columns that the table may lack; say true if it holds every column that decided"
             )
         for limit in self.thresholds:
             if 0 in (limit.minimum, limit.maximum):

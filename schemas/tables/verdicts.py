@@ -5,6 +5,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
+from schemas.questions import WITHHELD
 from schemas.table import Column, Table
 from schemas.tables.applications import (
     DECISION_DIRECTION,
@@ -116,33 +117,13 @@ AGREEMENT = Table(
     restricted=True,
 )
 
-QUESTIONS = {
-    Theory.DIRECT: "Are equals treated alike?",
-    Theory.TOTAL: "Would it be otherwise, by the assumed graph?",
-    Theory.OUTCOME: "Do approvals differ?",
-    Theory.RECOURSE: "Is the way to approval longer?",
-    Theory.REASONS: "Do the model's reasons differ?",
-    Theory.OWN: "Limits of this spec",
-}
-"""What each theory asks, as reports and commands print it."""
 BEARS_ON = {
     "us-2026": {
-        Theory.DIRECT: "Equal Credit Opportunity Act",
-        Theory.OUTCOME: "Fair Housing Act, state law",
+        Theory.SIMILAR_APPLICANTS: "Equal Credit Opportunity Act",
+        Theory.APPROVAL_RATES: "Fair Housing Act, state law",
     }
 }
 """Legal frame -> theory -> the claim that it bears on (docs/verdicts.md); it says nothing of what is lawful."""
-STATES = {
-    State.BREACH: "outside limit",
-    State.INSUFFICIENT_EVIDENCE: "too little to say",
-    State.WITHIN: "inside limit",
-    State.NO_LIMIT: "no limit set",
-    State.DESCRIPTIVE: "described only",
-    State.NOT_RUN: "not run",
-}
-"""States in words, the same wherever one is printed. Only ``within`` reads as a pass."""
-WITHHELD = "insufficient_evidence (withheld)"
-"""How the state of a withheld row is printed."""
 
 
 def state_of_row(row: Mapping[str, Any]) -> str:
@@ -203,7 +184,7 @@ def _unit(row: Mapping[str, Any]) -> tuple[Callable[[float], str], str]:
 
     A score of reasons and the measures that a spec limits itself have scales of their own.
     """
-    if row["theory"] in (Theory.REASONS, Theory.OWN):
+    if row["theory"] in (Theory.MODEL_REASONS, Theory.OWN_LIMITS):
         return "{:.3g}".format, ""
     if row["scale"] == "log" or row["side"] == "at_least":
         return "{:.2f}".format, ""

@@ -16,7 +16,7 @@ ARABIC = "مجموعة المتقدمين"
 LONG = "Applicants of Two or More Races Including Native Hawaiian or Other Pacific Islanders"
 UNBROKEN = "X" * 80
 
-BREACH, FEW, WITHIN = "breach", "insufficient_evidence", "within"
+BREACH, FEW, WITHIN = "outside", "inconclusive", "within"
 
 DECIDE = Forest(
     title="Black compared with white applicants, points of approval",
@@ -186,7 +186,7 @@ ONE_LINE = Trend(
 STAGES = {
     "ok": State("cached", "tick", "ok"),
     "stale": State("stale", "question", "few"),
-    "failed": State("failed", "cross", "breach"),
+    "failed": State("failed", "cross", "outside"),
     "missing": State("missing", "ring", "soft"),
 }
 STAGE_NAMES = (
@@ -241,7 +241,7 @@ METHODS = Matrix(
                 None,
             ),
         ),
-        Row(label=HEBREW, cells=(None, Cell(state="descriptive"), Cell(value=12.0), None, None)),
+        Row(label=HEBREW, cells=(None, Cell(state="information"), Cell(value=12.0), None, None)),
         Row(label=LONG, cells=(Cell(state=WITHIN), None, None, None, None)),
         Row(label="white", reference=True, cells=(None,) * 5),
     ),

@@ -65,7 +65,7 @@ def _verdict(
     own = {
         "theory": theory.value, "protected_attribute": attribute, "group": group, "role": role,
         "decision_maker": "lender", "method": "adjusted", "measure": "adjusted_effect",
-        "state": State.BREACH.value, "reason": "beyond the limit", "assumption": "none", "withheld": withheld,
+        "state": State.OUTSIDE.value, "reason": "beyond the limit", "assumption": "none", "withheld": withheld,
     }  # fmt: skip
     return {column.name: (known | own).get(column.name) for column in VERDICTS.columns}
 

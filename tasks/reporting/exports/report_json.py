@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from schemas.questions import STATES
 from schemas.report import (
     Approval,
     Broken,
@@ -27,7 +28,7 @@ from schemas.report import (
 )
 from schemas.tables.applications import DECISION_DIRECTION, SOURCE_READ, VALIDATIONS, told
 from schemas.tables.readings import VERDICT_FINDINGS
-from schemas.tables.verdicts import STATES, VERDICTS, published_findings, published_verdicts, state_of_row
+from schemas.tables.verdicts import VERDICTS, published_findings, published_verdicts, state_of_row
 from schemas.terms import State, Theory
 from tasks.metrics.verdicts import state_of, theories_of
 from tasks.pipeline.registry import OUTCOMES, OUTCOMES_METHOD
@@ -97,7 +98,7 @@ def _group(material: Material, judged_groups: Groups, attribute: str, name: str,
             method=row["method"],
             measure=row["measure"],
             state=state_of_row(row),
-            state_words=WITHHELD if row["withheld"] else STATES[State(row["state"])],
+            state_words=WITHHELD if row["withheld"] else STATES[State(row["state"])].words,
             effect=Number(value=row["value"], shown=value),
             interval=interval,
             unit=unit,

@@ -7,10 +7,9 @@ limit has a column of its own.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from schemas.tables.verdicts import QUESTIONS, STATES
+from schemas.questions import QUESTIONS, STATES
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.charts.values import MINUS, POINTS, WITHHELD, places_of
-from tasks.reporting.declared import PAGES
 from tasks.reporting.first_page.facts import (
     WORST,
     Finding,
@@ -40,8 +39,8 @@ EQUAL_COSTS = 100.0
 POOR_SUPPORT = 0.8
 MANY_UNKNOWN = 0.1
 TINY = 1e-9
-IN_POINTS = (Theory.OUTCOME, Theory.DIRECT, Theory.TOTAL)
-ABOUT_ALIKE = (Theory.DIRECT,)
+IN_POINTS = (Theory.APPROVAL_RATES, Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL)
+ABOUT_ALIKE = (Theory.SIMILAR_APPLICANTS,)
 """Questions that ask whether people were treated alike, so that a difference answers no."""
 
 
@@ -54,8 +53,8 @@ def questions(groups: Groups, most: int) -> tuple[Question, ...]:
     """
     return tuple(
         _question(theory, groups, most)
-        for theory in PAGES
-        if theory is not Theory.OWN or groups.run.theory(theory) is not None
+        for theory in QUESTIONS
+        if theory is not Theory.OWN_LIMITS or groups.run.theory(theory) is not None
     )
 
 
@@ -67,10 +66,10 @@ def _question(theory: Theory, groups: Groups, most: int) -> Question:
     sentence, shown = _result(theory, state, answer, effects, groups, most)
     return Question(
         theory=theory,
-        page=PAGES[theory],
-        question=QUESTIONS[theory],
+        page=QUESTIONS[theory].file,
+        question=QUESTIONS[theory].words,
         state=state,
-        state_words=STATES[state],
+        state_words=STATES[state].words,
         sentence=sentence,
         answer=answer,
         against=_against(theory, state, groups),
@@ -98,17 +97,17 @@ def effects_of(theory: Theory, groups: Groups) -> tuple[Effect, ...]:
 def effect_of(theory: Theory, key: Key, row: Row, groups: Groups) -> Effect | None:
     """The value of a row with its two-sided 95 % interval as printed; points of approval, or percent of costs."""
     numbers = (row.value, row.plain_low, row.plain_high)
-    if theory is Theory.OUTCOME:
+    if theory is Theory.APPROVAL_RATES:
         value, low, high = (None if n is None else groups.gap_points(row, n) for n in numbers)
-    elif theory in (Theory.DIRECT, Theory.TOTAL):
+    elif theory in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL):
         value, high, low = (None if n is None else -100 * n for n in numbers)
-    elif theory is Theory.RECOURSE:
+    elif theory is Theory.PATH_TO_APPROVAL:
         value, low, high = (None if n is None else 100 * n for n in numbers)
     else:
         return None
     if value is None:
         return None
-    none = EQUAL_COSTS if theory is Theory.RECOURSE else 0.0
+    none = EQUAL_COSTS if theory is Theory.PATH_TO_APPROVAL else 0.0
     if low is None or high is None:
         return Effect(key, round(value), None, None, none, 0)
     decimals = places_of(POINTS, low, high)
@@ -119,9 +118,9 @@ def effect_of(theory: Theory, key: Key, row: Row, groups: Groups) -> Effect | No
 
 def answer_of(theory: Theory, state: State, effects: Sequence[Effect], groups: Groups) -> Answer:
     """What the printed intervals show: a difference, less than the limit in every group, or neither."""
-    if state in (State.NOT_RUN, State.DESCRIPTIVE) or not effects or any(e.low is None for e in effects):
+    if state in (State.NOT_RUN, State.INFORMATION) or not effects or any(e.low is None for e in effects):
         return ""
-    if any(effect.excludes for effect in effects) or (theory is Theory.DIRECT and groups.run.parts):
+    if any(effect.excludes for effect in effects) or (theory is Theory.SIMILAR_APPLICANTS and groups.run.parts):
         return DIFFERS
     judged = [standing for standing in groups.standings(theory) if not standing.withheld]
     inside = [_below_limit(theory, effect, groups) for effect in effects]
@@ -133,9 +132,9 @@ def _below_limit(theory: Theory, effect: Effect, groups: Groups) -> bool:
     row = groups.standing(theory, effect.key).row
     if row is None or row.limit is None or effect.low is None or effect.high is None:
         return False
-    if theory is Theory.OUTCOME:
+    if theory is Theory.APPROVAL_RATES:
         least, most = groups.gap_points(row, row.limit), groups.gap_points(row, 1 / row.limit)
-    elif theory is Theory.RECOURSE:
+    elif theory is Theory.PATH_TO_APPROVAL:
         least, most = 100 * row.limit, 100 / row.limit
     else:
         limit = 100 * (row.limit if row.limit_used is None else row.limit_used)
@@ -147,15 +146,15 @@ def _result(
     theory: Theory, state: State, answer: Answer, effects: Sequence[Effect], groups: Groups, most: int
 ) -> tuple[str, tuple[Effect, ...]]:
     """The result, and the effects that it prints."""
-    if theory is Theory.OWN:
+    if theory is Theory.OWN_LIMITS:
         return _own_limits(groups), ()
-    if state is State.NOT_RUN and not (theory is Theory.OUTCOME and groups.run.groups):
+    if state is State.NOT_RUN and not (theory is Theory.APPROVAL_RATES and groups.run.groups):
         overall_row = groups.run.theory(theory)
         reason = "" if overall_row is None else overall_row.reason
         reasons: Mapping[str, str] = sentences()["not_run"]
         words = next((text for pattern, text in reasons.items() if fnmatchcase(reason, pattern)), "")
         return words or groups.said("result", "nothing")[0], ()
-    if theory is Theory.REASONS:
+    if theory is Theory.MODEL_REASONS:
         return _reasons(groups), ()
     first = ""
     if answer:
@@ -179,10 +178,10 @@ def _with_numbers(
     theory: Theory, answer: Answer, first: str, named: Sequence[Effect], rest: int, groups: Groups
 ) -> str:
     builders: Mapping[Theory, Callable[[Answer, Sequence[Effect], Groups], str]] = {
-        Theory.OUTCOME: _rates,
-        Theory.DIRECT: _similar,
-        Theory.TOTAL: _causal,
-        Theory.RECOURSE: _path,
+        Theory.APPROVAL_RATES: _rates,
+        Theory.SIMILAR_APPLICANTS: _similar,
+        Theory.CAUSAL_MODEL: _causal,
+        Theory.PATH_TO_APPROVAL: _path,
     }
     others = groups.number("result", "others", rest) if rest else ""
     return " ".join(filter(None, (first, builders[theory](answer, named, groups), others)))
@@ -301,10 +300,10 @@ def _path(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
 
 def _without_numbers(theory: Theory, groups: Groups) -> str:
     """What is printed where no group has a number."""
-    if theory is Theory.OUTCOME:
+    if theory is Theory.APPROVAL_RATES:
         return rates_of(groups)
     standings = groups.standings(theory)
-    no_path = [s.key for s in standings if s.row is not None and s.row.role == "adds" and s.state is State.BREACH]
+    no_path = [s.key for s in standings if s.row is not None and s.row.role == "adds" and s.state is State.OUTSIDE]
     if no_path:
         return groups.said("result", "path_none", groups=groups.named(no_path))[0]
     if standings and all(standing.withheld for standing in standings):
@@ -316,19 +315,19 @@ def _without_numbers(theory: Theory, groups: Groups) -> str:
 
 def _reasons(groups: Groups) -> str:
     """Whether reasons differ by more than within a group; a score has no unit that the page could print."""
-    standings = groups.standings(Theory.REASONS)
+    standings = groups.standings(Theory.MODEL_REASONS)
     values = [(s.key, s.row.value) for s in standings if s.row is not None and not s.withheld]
     above = [key for key, value in values if value is not None and value > 0]
     if above:
         return groups.said("result", "reasons_more", groups=groups.named(above))[0]
     if values and all(value is not None for _, value in values):
         return groups.said("result", "reasons_same")[0]
-    return _without_numbers(Theory.REASONS, groups)
+    return _without_numbers(Theory.MODEL_REASONS, groups)
 
 
 def _own_limits(groups: Groups) -> str:
-    states = [row.state for row in groups.run.rows if row.theory is Theory.OWN and row.role != "theory"]
-    missed, limits = states.count(State.BREACH), len(states)
+    states = [row.state for row in groups.run.rows if row.theory is Theory.OWN_LIMITS and row.role != "theory"]
+    missed, limits = states.count(State.OUTSIDE), len(states)
     if missed:
         words = groups.said("result", "own_some", n=missed, limits=limits, are="is" if missed == 1 else "are")[0]
         return f"{groups.said('answer', 'same')[0]} {words}"
@@ -346,24 +345,24 @@ def _own_limits(groups: Groups) -> str:
 def _against(theory: Theory, state: State, groups: Groups) -> str:
     rows = _judged_rows(theory, groups)
     matching = [standing for standing in rows if standing.state is state and not standing.withheld]
-    words = {"state": STATES[state]}
+    words = {"state": STATES[state].words}
     row = _clearest(theory, matching, groups)
-    if state == "unreliable":
+    if state is State.UNRELIABLE:
         return groups.said("against", "unreliable", **words)[0]
-    if state not in (State.BREACH, State.WITHIN, State.INSUFFICIENT_EVIDENCE) or theory is Theory.OWN:
+    if state not in (State.OUTSIDE, State.WITHIN, State.INCONCLUSIVE) or theory is Theory.OWN_LIMITS:
         return groups.said("against", "plain", **words)[0]
     if row is None or row.limit is None or row.role == "adds":
-        few = state is State.INSUFFICIENT_EVIDENCE
+        few = state is State.INCONCLUSIVE
         return groups.said("against", "open_few" if few else "plain", **words)[0]
-    is_ratio = theory in (Theory.OUTCOME, Theory.RECOURSE)
+    is_ratio = theory in (Theory.APPROVAL_RATES, Theory.PATH_TO_APPROVAL)
     words |= _limit_words(theory, row)
-    if state is not State.INSUFFICIENT_EVIDENCE:
-        words["side"] = groups.said("against", "below" if state is State.BREACH else "above")[0]
+    if state is not State.INCONCLUSIVE:
+        words["side"] = groups.said("against", "below" if state is State.OUTSIDE else "above")[0]
         words["whom"] = _whom(matching, rows, groups)
         return groups.said("against", "of_ratio" if is_ratio else "of_points", **words)[0]
     if row.value is None:
         return groups.said("against", "open_few", **words)[0]
-    if theory is Theory.DIRECT and (why := _kept_open(row, groups)):
+    if theory is Theory.SIMILAR_APPLICANTS and (why := _kept_open(row, groups)):
         return groups.said("against", why, **words)[0]
     effect = effect_of(theory, row.key, row, groups)
     if effect is None or not _crosses(theory, row, effect):
@@ -393,7 +392,7 @@ def _whom(matching: Sequence[Standing], rows: Sequence[Standing], groups: Groups
 
 def _limit_words(theory: Theory, row: Row) -> dict[str, str]:
     """The limit, and of a ratio its value and interval, as it was declared."""
-    if theory in (Theory.OUTCOME, Theory.RECOURSE):
+    if theory in (Theory.APPROVAL_RATES, Theory.PATH_TO_APPROVAL):
         ends = row.ends
         interval = "" if ends is None else f" ({ends[0]:.2f} to {ends[1]:.2f})"
         return {"limit": f"{row.limit:.2f}", "value": "" if row.value is None else f"{row.value:.2f}", "interval": interval}
@@ -418,7 +417,7 @@ def _crosses(theory: Theory, row: Row, effect: Effect) -> bool:
     """Whether the printed interval holds the limit."""
     if effect.low is None or effect.high is None or row.limit is None:
         return True
-    if theory in (Theory.OUTCOME, Theory.RECOURSE):
+    if theory in (Theory.APPROVAL_RATES, Theory.PATH_TO_APPROVAL):
         ends = row.ends
         return ends is None or ends[0] <= row.limit <= ends[1]
     limit = 100 * (row.limit if row.limit_used is None else row.limit_used)
@@ -434,7 +433,7 @@ Rule = Callable[[Theory, State, Row, Groups], str]
 
 def _reliable(theory: Theory, state: State, effects: Sequence[Effect], groups: Groups) -> str:
     """The worst that holds for the group that the result names first; empty where nothing was measured."""
-    if state is State.NOT_RUN or theory is Theory.OWN:
+    if state is State.NOT_RUN or theory is Theory.OWN_LIMITS:
         return ""
     standings = _judged_rows(theory, groups)
     first = {standing.key: standing.row for standing in standings}
@@ -445,13 +444,13 @@ def _reliable(theory: Theory, state: State, effects: Sequence[Effect], groups: G
 
 
 def _few_people(theory: Theory, state: State, row: Row, groups: Groups) -> str:
-    if theory is Theory.RECOURSE and state is State.INSUFFICIENT_EVIDENCE:
+    if theory is Theory.PATH_TO_APPROVAL and state is State.INCONCLUSIVE:
         standings = [s for s in groups.standings(theory) if s.row is not None and not s.withheld]
         events = [(s.row.events, groups.label(s.key)) for s in standings if s.row is not None][:MOST_NAMED]
         if events and all(n is not None for n, _ in events):
             return groups.said("reliable", "denials", denials=listed(f"{count(n or 0)} {name}" for n, name in events))[0]
     n = row.n
-    if n is None or state is not State.INSUFFICIENT_EVIDENCE or (theory is Theory.DIRECT and _kept_open(row, groups)):
+    if n is None or state is not State.INCONCLUSIVE or (theory is Theory.SIMILAR_APPLICANTS and _kept_open(row, groups)):
         return ""
     name = "few" if n < groups.run.minimum_n else "people"
     return groups.said("reliable", name, n=count(n), group=groups.label(row.key))[0]
@@ -459,14 +458,14 @@ def _few_people(theory: Theory, state: State, row: Row, groups: Groups) -> str:
 
 def _lacking(theory: Theory, state: State, row: Row, groups: Groups) -> str:
     run = groups.run
-    if theory not in (Theory.DIRECT, Theory.TOTAL) or run.complete:
+    if theory not in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL) or run.complete:
         return ""
     return groups.said("reliable", "lacking" if run.lacks else "lacking_some", columns=listed(run.lacks))[0]
 
 
 def _graph(theory: Theory, state: State, row: Row, groups: Groups) -> str:
     tests = groups.run.graph_tests
-    if theory is not Theory.TOTAL:
+    if theory is not Theory.CAUSAL_MODEL:
         return ""
     if tests is not None and tests.against:
         return groups.said("reliable", "graph", against=tests.against, n=tests.n)[0]
@@ -479,14 +478,14 @@ def _left_out(theory: Theory, state: State, row: Row, groups: Groups) -> str:
             name = "left_out" if finding.kind == "missing" else "undecided"
             return groups.said("reliable", name, n=count(finding.n))[0]
     left_out = groups.run.left_out
-    if theory is Theory.OUTCOME or left_out is None or not left_out.is_many or not left_out.differs:
+    if theory is Theory.APPROVAL_RATES or left_out is None or not left_out.is_many or not left_out.differs:
         return ""
     return groups.said("reliable", "left_out", n=count(left_out.n))[0]
 
 
 def _support(theory: Theory, state: State, row: Row, groups: Groups) -> str:
     share = groups.run.support.get(row.key)
-    if theory is not Theory.DIRECT or share is None or share >= POOR_SUPPORT:
+    if theory is not Theory.SIMILAR_APPLICANTS or share is None or share >= POOR_SUPPORT:
         return ""
     reference = groups.reference_label(row.protected_attribute)
     return groups.said("reliable", "support", share=of_100(share), reference=reference)[0]
@@ -494,7 +493,7 @@ def _support(theory: Theory, state: State, row: Row, groups: Groups) -> str:
 
 def _asked(theory: Theory, state: State, row: Row, groups: Groups) -> str:
     sample = groups.run.sample
-    if theory in (Theory.OUTCOME, Theory.DIRECT) or sample is None:
+    if theory in (Theory.APPROVAL_RATES, Theory.SIMILAR_APPLICANTS) or sample is None:
         return ""
     return groups.said("reliable", "asked", asked=count(sample[0]), of=count(sample[1]))[0]
 
@@ -508,10 +507,10 @@ def _unknown(theory: Theory, state: State, row: Row, groups: Groups) -> str:
 
 def _otherwise(theory: Theory, state: State, row: Row, groups: Groups) -> str:
     """Nothing of these holds: how strong a missing factor would have to be, or how many people there are."""
-    if theory is Theory.DIRECT and row.robustness is not None and row.plain_low is not None and row.plain_low > 0:
+    if theory is Theory.SIMILAR_APPLICANTS and row.robustness is not None and row.plain_low is not None and row.plain_low > 0:
         words = {"share": percent(row.robustness), "attribute": row.protected_attribute}
         return groups.said("reliable", "robust", **words)[0]
-    if theory in (Theory.RECOURSE, Theory.REASONS):
+    if theory in (Theory.PATH_TO_APPROVAL, Theory.MODEL_REASONS):
         return ""
     return "" if row.n is None else groups.said("reliable", "people", n=count(row.n), group=groups.label(row.key))[0]
 

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import yaml
 
+from schemas.questions import STATES
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.charts.values import POINTS, number, places_of, shortest
 from tasks.reporting.material import listed
@@ -207,7 +208,7 @@ class Row:
         if self.withheld:
             for name in _NUMBERS:
                 object.__setattr__(self, name, None)
-            object.__setattr__(self, "state", State.INSUFFICIENT_EVIDENCE)
+            object.__setattr__(self, "state", State.INCONCLUSIVE)
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
@@ -236,7 +237,7 @@ class Row:
         The end is taken at the level that Holm left the widened row. Without the widening the level is never stricter,
         so that a row that is outside here would be outside there.
         """
-        if self.state is not State.INSUFFICIENT_EVIDENCE or self.side != "at_most":
+        if self.state is not State.INCONCLUSIVE or self.side != "at_most":
             return False
         if self.low is None or self.limit is None or not self.bias:
             return False
@@ -432,7 +433,7 @@ class Run:
 # Scope: people and states. A group whose methods contradict each other has too little to say (verdicts.md 5).
 
 
-WORST = (State.BREACH, State.INSUFFICIENT_EVIDENCE, State.WITHIN, State.NO_LIMIT, State.DESCRIPTIVE, State.NOT_RUN)
+WORST = tuple(STATES)
 """States, that which decides first."""
 MOST_WORDS = 6
 """Of a name; longer ones are cut."""
@@ -471,7 +472,7 @@ class Groups:
         self._published = {group.key: group for group in run.groups}
         self._rows: dict[tuple[Theory, Key], list[Row]] = defaultdict(list)
         for row in run.rows:
-            if row.role not in ("theory", "watch") and row.theory is not Theory.OWN:
+            if row.role not in ("theory", "watch") and row.theory is not Theory.OWN_LIMITS:
                 self._rows[row.theory, row.key].append(row)
 
     @cached_property
@@ -504,11 +505,11 @@ class Groups:
         for maker in _makers(rows):
             own = [row for row in rows if row.decision_maker == maker]
             primary = next((row for row in own if row.role == "primary"), None)
-            adds = next((row for row in own if row.role == "adds" and row.state is State.BREACH), None)
-            if {State.BREACH, State.WITHIN} <= {row.state for row in own}:
-                status = Standing(key, State.INSUFFICIENT_EVIDENCE, primary or adds, disagree=True)
-            elif adds is not None and (primary is None or primary.state is not State.BREACH):
-                status = Standing(key, State.BREACH, adds)
+            adds = next((row for row in own if row.role == "adds" and row.state is State.OUTSIDE), None)
+            if {State.OUTSIDE, State.WITHIN} <= {row.state for row in own}:
+                status = Standing(key, State.INCONCLUSIVE, primary or adds, disagree=True)
+            elif adds is not None and (primary is None or primary.state is not State.OUTSIDE):
+                status = Standing(key, State.OUTSIDE, adds)
             else:
                 status = Standing(key, State.NOT_RUN if primary is None else primary.state, primary)
             statuses.append(status)
@@ -572,7 +573,7 @@ class Groups:
             row: of the theory ``outcome``.
             ratio: its end, its limit, or the ratio that it would have found; its value if None.
         """
-        if row is None or row.theory is not Theory.OUTCOME:
+        if row is None or row.theory is not Theory.APPROVAL_RATES:
             return None
         reference, ratio = self.reference(row.protected_attribute), row.value if ratio is None else ratio
         if reference is None or reference.approval is None or ratio is None:
@@ -607,10 +608,10 @@ class Groups:
         """The smallest difference that a row would have found in four of five such audits, in points of approval."""
         if row.detectable is None:
             return None
-        if row.theory is Theory.OUTCOME:
+        if row.theory is Theory.APPROVAL_RATES:
             points = self.gap_points(row, row.detectable)
             return None if points is None else -points
-        return 100 * row.detectable if row.theory in (Theory.DIRECT, Theory.TOTAL) else None
+        return 100 * row.detectable if row.theory in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL) else None
 
     @cached_property
     def _labels(self) -> dict[Key, str]:

@@ -194,7 +194,8 @@ def _unknown(material: Material) -> Mapping[str, float]:
 
 def maker_of(material: Material) -> str:
     """The decision maker with the shown approvals: the one that decides the verdict; without a verdict the lender."""
-    named = [r["decision_maker"] for r in material.rows(VERDICTS) if r["theory"] == Theory.OUTCOME and r["group"]]
+    rows = material.rows(VERDICTS)
+    named = [row["decision_maker"] for row in rows if row["theory"] == Theory.APPROVAL_RATES and row["group"]]
     makers = {m.decision_maker for m in material.measures if m.measure == APPROVAL}
     first = DecisionMaker.LENDER if DecisionMaker.LENDER in makers else DecisionMaker.MODEL
     return str(min(named, key=lambda maker: maker != DecisionMaker.LENDER, default=first))

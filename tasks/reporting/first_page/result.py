@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from schemas.tables import verdicts
-from schemas.tables.verdicts import STATES
+from schemas import questions
+from schemas.questions import STATES
 from schemas.terms import State, Theory
 from tasks.reporting.charts.rows import Forest
 from tasks.reporting.charts.values import MINUS, POINTS, WITHHELD, Mark, places_of
@@ -211,11 +211,11 @@ def _state_without_group(name: str, groups: Groups) -> State:
     if name == "nearest":
         states = [row.state for row in groups.run.rows if row.measure == NEAREST]
     else:
-        overall_row = groups.run.theory(Theory.OUTCOME if name == "all" else Theory.DIRECT)
+        overall_row = groups.run.theory(Theory.APPROVAL_RATES if name == "all" else Theory.SIMILAR_APPLICANTS)
         states = [] if overall_row is None else [overall_row.state]
     if not states or set(states) == {State.NOT_RUN}:
         return State.NOT_RUN
-    return State.NO_LIMIT if set(states) == {State.NO_LIMIT} else State.INSUFFICIENT_EVIDENCE
+    return State.NO_LIMIT if set(states) == {State.NO_LIMIT} else State.INCONCLUSIVE
 
 
 def forest(group_figures: Figures) -> Forest:
@@ -233,7 +233,7 @@ def forest(group_figures: Figures) -> Forest:
             low=comparison.low,
             high=comparison.high,
             note=note,
-            state=verdicts.WITHHELD if hidden else str(comparison.state),
+            state=questions.WITHHELD if hidden else str(comparison.state),
             limit=float(comparison.shown_limit.replace(MINUS, "-")) if comparison.shown_limit else None,
         )
         marks.append(mark)
@@ -247,7 +247,7 @@ def choice(groups: Groups) -> Chosen:
     interval. Ties go to the group that comes first. Where no interval is known: the first group.
     """
     enough = [key for key in groups.order if groups.enough(key)]
-    for theory, sign in ((Theory.DIRECT, 1.0), (Theory.OUTCOME, -1.0)):
+    for theory, sign in ((Theory.SIMILAR_APPLICANTS, 1.0), (Theory.APPROVAL_RATES, -1.0)):
         rows = {key: groups.standing(theory, key).row for key in enough}
         for plain in (False, True):
             ends: dict[Key, float] = {}
@@ -271,10 +271,10 @@ def _labels(groups: Groups) -> dict[str, str]:
 
 def _standings(key: Key, groups: Groups) -> dict[str, Standing]:
     """The state of the group in each comparison."""
-    beside = groups.beside(Theory.DIRECT, key, NEAREST)
+    beside = groups.beside(Theory.SIMILAR_APPLICANTS, key, NEAREST)
     return {
-        "all": groups.standing(Theory.OUTCOME, key),
-        "adjusted": groups.standing(Theory.DIRECT, key),
+        "all": groups.standing(Theory.APPROVAL_RATES, key),
+        "adjusted": groups.standing(Theory.SIMILAR_APPLICANTS, key),
         "nearest": Standing(key, State.NOT_RUN if beside is None else beside.state, beside),
     }
 
@@ -329,7 +329,7 @@ def _comparison(
         label,
         detail,
         status.state,
-        STATES[status.state],
+        STATES[status.state].words,
         value,
         low,
         high,
@@ -361,5 +361,5 @@ def _sorted(ends: tuple[float | None, float | None] | None, unit: InPoints) -> t
 
 def _missing(name: str, label: str, detail: str, state: State, *, withheld: bool = False) -> Comparison:
     """An empty line, with the reason in place of a number."""
-    text = WITHHELD if withheld else STATES[state]
-    return Comparison(name, label, detail, state, STATES[state], text=text)  # type: ignore[arg-type]
+    text = WITHHELD if withheld else STATES[state].words
+    return Comparison(name, label, detail, state, STATES[state].words, text=text)  # type: ignore[arg-type]

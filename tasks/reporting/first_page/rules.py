@@ -65,35 +65,35 @@ def _strongest_result(groups: Groups, rows: Sequence[Question]) -> tuple[str, Wo
     run = groups.run
     if run.warnings:
         return "check_data", {"what": _warning_words(run.warnings)}, ()
-    reliable = {row.theory: row for row in rows if row.state != "unreliable"}
+    reliable = {row.theory: row for row in rows if row.state is not State.UNRELIABLE}
     less, more = ({theory: _differing(theory, groups, sign) for theory in reliable} for sign in (-1, 1))
-    outside = [effect for effect in less.get(Theory.DIRECT, []) if _state(effect, groups) is State.BREACH]
-    if similar := outside or less.get(Theory.DIRECT, []):
+    outside = [effect for effect in less.get(Theory.SIMILAR_APPLICANTS, []) if _state(effect, groups) is State.OUTSIDE]
+    if similar := outside or less.get(Theory.SIMILAR_APPLICANTS, []):
         rule = "similar"
         if not outside:
             states = {_state(effect, groups) for effect in similar}
             rule = "similar_lacking" if not run.complete else "similar_within" if states == {State.WITHIN} else rule
         lacks = f" ({listed(run.lacks)})" if run.lacks else ""
         return rule, _whom(similar, groups) | {"lacking": lacks}, [effect.key for effect in similar]
-    if run.parts and Theory.DIRECT in reliable:
+    if run.parts and Theory.SIMILAR_APPLICANTS in reliable:
         part = run.parts[0]
         key = (part.attribute, part.group)
         column, _, level = part.part.partition(": ")
         return "part", {"groups": groups.label(key), "part": f"{column} is {level}"}, [key]
-    if less.get(Theory.OUTCOME):
-        rule = "rates" if Theory.DIRECT in reliable and reliable[Theory.DIRECT].answer else "rates_alone"
-        return rule, _whom(less[Theory.OUTCOME], groups), [effect.key for effect in less[Theory.OUTCOME]]
+    if less.get(Theory.APPROVAL_RATES):
+        rule = "rates" if Theory.SIMILAR_APPLICANTS in reliable and reliable[Theory.SIMILAR_APPLICANTS].answer else "rates_alone"
+        return rule, _whom(less[Theory.APPROVAL_RATES], groups), [effect.key for effect in less[Theory.APPROVAL_RATES]]
     for rule, theory, effects in (
-        ("similar_more", Theory.DIRECT, more),
-        ("causal", Theory.TOTAL, less),
-        ("rates_more", Theory.OUTCOME, more),
+        ("similar_more", Theory.SIMILAR_APPLICANTS, more),
+        ("causal", Theory.CAUSAL_MODEL, less),
+        ("rates_more", Theory.APPROVAL_RATES, more),
     ):
         if differing := effects.get(theory):
             return rule, _whom(differing, groups), [effect.key for effect in differing]
     elsewhere = [
         row.theory
         for row in rows
-        if row.state is State.BREACH or (row.theory is Theory.RECOURSE and row.answer == DIFFERS)
+        if row.state is State.OUTSIDE or (row.theory is Theory.PATH_TO_APPROVAL and row.answer == DIFFERS)
     ]
     if elsewhere:
         return "elsewhere", {"elsewhere": listed(sentences()["elsewhere"].get(t, str(t)) for t in elsewhere)}, ()
@@ -113,7 +113,7 @@ def _differing(theory: Theory, groups: Groups, sign: int) -> list[Effect]:
 
 
 def _state(effect: Effect, groups: Groups) -> State:
-    return groups.standing(Theory.DIRECT, effect.key).state
+    return groups.standing(Theory.SIMILAR_APPLICANTS, effect.key).state
 
 
 def _whom(effects: Sequence[Effect], groups: Groups) -> Words:
@@ -125,7 +125,7 @@ def _whom(effects: Sequence[Effect], groups: Groups) -> Words:
 
 def _smallest_seen(groups: Groups) -> float | None:
     """Points above which a difference among similar applicants, or else in rates, would have been seen in each group."""
-    for theory in (Theory.DIRECT, Theory.OUTCOME):
+    for theory in (Theory.SIMILAR_APPLICANTS, Theory.APPROVAL_RATES):
         rows = [groups.standing(theory, key).row for key in groups.order if groups.enough(key)]
         sizes = [size for row in rows if row is not None and (size := groups.detectable_points(row)) is not None]
         if sizes and len(sizes) == len(rows):
@@ -154,9 +154,9 @@ MOST_COLUMNS = 3
 """That a line names."""
 LEAST_SIZE = 0.1
 """Points below which no size is printed."""
-LIMITED = (Theory.OUTCOME, Theory.DIRECT, Theory.TOTAL, Theory.RECOURSE)
+LIMITED = (Theory.APPROVAL_RATES, Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL, Theory.PATH_TO_APPROVAL)
 """Theories that have a limit by default; a score of reasons has no external scale, and needs none."""
-MEASURED = (Theory.DIRECT, Theory.TOTAL, Theory.OUTCOME)
+MEASURED = (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL, Theory.APPROVAL_RATES)
 """Theories with a smallest difference in points; those with a limit in points first."""
 
 
@@ -175,12 +175,12 @@ class View:
 
     def adjusted(self, key: Key) -> Row | None:
         """The adjusted row of a group with printable numbers."""
-        row = self.groups.standing(Theory.DIRECT, key).row
+        row = self.groups.standing(Theory.SIMILAR_APPLICANTS, key).row
         return None if row is None or row.withheld else row
 
     def outside(self) -> Iterator[Key]:
         """Groups with an adjusted difference outside the limit, that of the figures first."""
-        yield from (k for k in self.ordered() if self.groups.standing(Theory.DIRECT, k).state is State.BREACH)
+        yield from (k for k in self.ordered() if self.groups.standing(Theory.SIMILAR_APPLICANTS, k).state is State.OUTSIDE)
 
     def outside_but_for_missing(self) -> Iterator[Key]:
         """Groups that would be outside if their interval were not widened for columns missing from the table."""
@@ -194,7 +194,7 @@ class View:
         for theory in MEASURED:
             for key in self.ordered():
                 status = self.groups.standing(theory, key)
-                if status.row is not None and not status.withheld and status.state is State.INSUFFICIENT_EVIDENCE:
+                if status.row is not None and not status.withheld and status.state is State.INCONCLUSIVE:
                     yield status.row
 
     def without_limit(self) -> bool:
@@ -222,7 +222,7 @@ def _finding(kind: str) -> Rule:
 
     def rule(view: View) -> tuple[str, ...]:
         found = next((finding for finding in view.groups.run.findings if finding.kind == kind), None)
-        if found is None or (kind == "part" and not _differing(Theory.DIRECT, view.groups, -1)):
+        if found is None or (kind == "part" and not _differing(Theory.SIMILAR_APPLICANTS, view.groups, -1)):
             return ()
         return (found.sentence,)
 
@@ -232,7 +232,7 @@ def _finding(kind: str) -> Rule:
 def _confounder(view: View) -> tuple[str, ...]:
     """Similar applicants differ: how strong a factor that the data lack would have to be."""
     run = view.groups.run
-    for effect in _differing(Theory.DIRECT, view.groups, -1):
+    for effect in _differing(Theory.SIMILAR_APPLICANTS, view.groups, -1):
         row = view.adjusted(effect.key)
         if row is None or row.robustness is None:
             continue
@@ -387,7 +387,7 @@ def _cause(kind: str) -> Rule:
 
 def _add_columns(view: View) -> tuple[str, ...]:
     """Columns that the data are known to lack, wherever similar applicants are not shown to be within the limit."""
-    run, row = view.groups.run, view.groups.run.theory(Theory.DIRECT)
+    run, row = view.groups.run, view.groups.run.theory(Theory.SIMILAR_APPLICANTS)
     if row is None or row.state in (State.WITHIN, State.NOT_RUN) or not run.lacks or run.complete:
         return ()
     return said("next", "add_columns", columns=listed(run.lacks))
@@ -418,8 +418,8 @@ def _ask_reasons(view: View) -> tuple[str, ...]:
 
 def _causal_order(view: View) -> tuple[str, ...]:
     """The data contradict the causal model."""
-    row = view.groups.run.theory(Theory.TOTAL)
-    return forms("next", "causal_order") if row is not None and row.state == "unreliable" else ()
+    row = view.groups.run.theory(Theory.CAUSAL_MODEL)
+    return forms("next", "causal_order") if row is not None and row.state is State.UNRELIABLE else ()
 
 
 def _wait(view: View) -> tuple[str, ...]:

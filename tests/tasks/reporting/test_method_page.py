@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from schemas.audit.limits import Disclosure
-from schemas.tables.verdicts import QUESTIONS, STATES
+from schemas.questions import QUESTIONS, STATES
 from schemas.terms import Theory
 from tasks.pipeline.registry import METHODS
 from tasks.reporting.declared import all_declared
@@ -60,7 +60,7 @@ def test_every_state_has_its_word_and_its_meaning(sections: dict[str, Section]) 
 
 def test_every_question_and_what_decides_it(sections: dict[str, Section]) -> None:
     rows = _cells(sections["questions"])
-    asked = [QUESTIONS[theory] for theory in Theory if theory is not Theory.OWN]
+    asked = [QUESTIONS[theory].words for theory in Theory if theory is not Theory.OWN_LIMITS]
     assert {row[0] for row in rows} == set(asked)
     assert len(rows) == 1 + sum(len(method.verdict_measures) for method in METHODS.values())
     decides = [row for row in rows if row[3] == "decides"]

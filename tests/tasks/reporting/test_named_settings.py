@@ -26,7 +26,7 @@ SAID = Declared.model_validate(
 def measure(group: str, value: float, **parameters: float | str) -> Measure:
     said = json.dumps(parameters)
     whose = ("example", 1990, "ranks", "model", "race", group, None, 0)
-    return Measure(*whose, "cost", said, value, None, None, 40, None, None, None, "descriptive", "")
+    return Measure(*whose, "cost", said, value, None, None, 40, None, None, None, "information", "")
 
 
 def table(*rows: Measure, most: int = 25, along: str = "order") -> TableView:

@@ -81,8 +81,8 @@ def test_what_qualifies_an_interval_is_told_where_the_interval_is() -> None:
 
 
 def test_states_are_printed_in_their_words() -> None:
-    cell = reporting_text.state_cell(State.BREACH)
-    assert (cell.text, cell.kind, cell.state) == ("outside limit", "state", "breach")
+    cell = reporting_text.state_cell(State.OUTSIDE)
+    assert (cell.text, cell.kind, cell.state) == ("Outside the limit", "state", "outside")
 
 
 def test_shares_below_a_hundredth_of_a_percent_have_no_power_of_ten() -> None:

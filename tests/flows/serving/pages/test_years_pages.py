@@ -116,7 +116,7 @@ def test_an_audit_that_only_failed_is_shown(tmp_path: Path) -> None:
 def test_partitions_that_were_audited_alone_are_counted_by_state(lenders: Lake) -> None:
     one = served(lenders.location)
     page = one.get("/audits/loans/years")
-    assert "outside limit" in text(page.text)
+    assert "Outside the limit" in text(page.text)
     assert "6 of 6" in text(page.text)
     assert "/runs?audit=loans&amp;year=2024&amp;partition=LEI3" in page.text
     home = text(one.get("/").text)
