@@ -4,14 +4,14 @@ Scope: one row a question. The first word follows from the interval that is prin
 limit has a column of its own.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from schemas.questions import QUESTIONS, STATES
 from schemas.terms import DecisionMaker, State, Theory
-from tasks.reporting.charts.values import MINUS, POINTS, WITHHELD, places_of
+from tasks.reporting.charts.values import MINUS, POINTS, places_of
 from tasks.reporting.first_page.facts import (
-    WORST,
     Finding,
     Group,
     Groups,
@@ -36,10 +36,12 @@ MOST_NAMED = 2
 """Groups that a sentence names with their numbers."""
 EQUAL_COSTS = 100.0
 """Percent: the path of both groups is as long."""
+NONE = "\N{EN DASH}"
+"""Where nothing of reliability is to be said."""
 POOR_SUPPORT = 0.8
 MANY_UNKNOWN = 0.1
-TINY = 1e-9
-IN_POINTS = (Theory.APPROVAL_RATES, Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL)
+CONTRADICTED = 0.1
+"""Share of the tests of a causal model above which these data contradict it."""
 ABOUT_ALIKE = (Theory.SIMILAR_APPLICANTS,)
 """Questions that ask whether people were treated alike, so that a difference answers no."""
 
@@ -96,7 +98,7 @@ def effects_of(theory: Theory, groups: Groups) -> tuple[Effect, ...]:
 
 def effect_of(theory: Theory, key: Key, row: Row, groups: Groups) -> Effect | None:
     """The value of a row with its two-sided 95 % interval as printed; points of approval, or percent of costs."""
-    numbers = (row.value, row.plain_low, row.plain_high)
+    numbers = (row.value, *(row.printed_ends or (None, None)))
     if theory is Theory.APPROVAL_RATES:
         value, low, high = (None if n is None else groups.gap_points(row, n) for n in numbers)
     elif theory in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL):
@@ -113,7 +115,9 @@ def effect_of(theory: Theory, key: Key, row: Row, groups: Groups) -> Effect | No
     decimals = places_of(POINTS, low, high)
     if none in (round(low, decimals), round(high, decimals)):
         decimals = 1
-    return Effect(key, round(value, decimals) + 0.0, round(low, decimals) + 0.0, round(high, decimals) + 0.0, none, decimals)
+    return Effect(
+        key, round(value, decimals) + 0.0, round(low, decimals) + 0.0, round(high, decimals) + 0.0, none, decimals
+    )
 
 
 def answer_of(theory: Theory, state: State, effects: Sequence[Effect], groups: Groups) -> Answer:
@@ -171,7 +175,7 @@ def _result(
         (_with_numbers(theory, answer, first, named[:n], len(effects) - n, groups), tuple(named[:n]))
         for n in range(min(len(named), MOST_NAMED), 0, -1)
     ]
-    return next((form for form in forms if words_of(form[0]) <= most), forms[-1])
+    return next((form for form in forms if words_of(form[0]) <= most), min(forms, key=lambda form: words_of(form[0])))
 
 
 def _with_numbers(
@@ -288,7 +292,7 @@ def _causal(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
     return groups.said("result", "causal", **words)[0]
 
 
-def _path(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
+def _path(_answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
     texts = []
     for effect in named:
         size = f"{points(effect.value, effect.decimals).lstrip('+')} %"
@@ -386,7 +390,11 @@ def _whom(matching: Sequence[Standing], rows: Sequence[Standing], groups: Groups
     if len(matching) == len(rows):
         return ""
     keys = [standing.key for standing in matching]
-    named = groups.named(keys) if len(keys) <= MOST_NAMED else groups.said("against", "groups", n=len(keys), of=len(rows))[0]
+    named = (
+        groups.named(keys)
+        if len(keys) <= MOST_NAMED
+        else groups.said("against", "groups", n=len(keys), of=len(rows))[0]
+    )
     return groups.said("against", "whom", groups=named)[0]
 
 
@@ -395,7 +403,11 @@ def _limit_words(theory: Theory, row: Row) -> dict[str, str]:
     if theory in (Theory.APPROVAL_RATES, Theory.PATH_TO_APPROVAL):
         ends = row.ends
         interval = "" if ends is None else f" ({ends[0]:.2f} to {ends[1]:.2f})"
-        return {"limit": f"{row.limit:.2f}", "value": "" if row.value is None else f"{row.value:.2f}", "interval": interval}
+        return {
+            "limit": f"{row.limit:.2f}",
+            "value": "" if row.value is None else f"{row.value:.2f}",
+            "interval": interval,
+        }
     limit = 100 * ((row.limit or 0.0) if row.limit_used is None else row.limit_used)
     text = points(limit, 1).lstrip("+")
     return {"limit": some_points(limit) if float(text).is_integer() else f"{text} points"}
@@ -428,91 +440,111 @@ def _crosses(theory: Theory, row: Row, effect: Effect) -> bool:
 # How reliable: one phrase, the first that holds.
 
 
-Rule = Callable[[Theory, State, Row, Groups], str]
+@dataclass(frozen=True)
+class Judged:
+    """A question with its state, and the row that its result is about."""
+
+    theory: Theory
+    state: State
+    row: Row
+    groups: Groups
+
+
+Rule = Callable[[Judged], str]
 
 
 def _reliable(theory: Theory, state: State, effects: Sequence[Effect], groups: Groups) -> str:
-    """The worst that holds for the group that the result names first; empty where nothing was measured."""
+    """The worst that holds for the group that the result names first; a dash where nothing was measured."""
     if state is State.NOT_RUN or theory is Theory.OWN_LIMITS:
-        return ""
+        return NONE
     standings = _judged_rows(theory, groups)
     first = {standing.key: standing.row for standing in standings}
     row = next((first[e.key] for e in effects if first.get(e.key) is not None), next(iter(first.values()), None))
     if row is None:
+        return NONE
+    return next(filter(None, (rule(Judged(theory, state, row, groups)) for rule in RELIABILITY)), NONE)
+
+
+def _few_people(judged: Judged) -> str:
+    row, groups = judged.row, judged.groups
+    if judged.state is not State.INCONCLUSIVE:
         return ""
-    return next(filter(None, (rule(theory, state, row, groups) for rule in RELIABILITY)), "")
-
-
-def _few_people(theory: Theory, state: State, row: Row, groups: Groups) -> str:
-    if theory is Theory.PATH_TO_APPROVAL and state is State.INCONCLUSIVE:
-        standings = [s for s in groups.standings(theory) if s.row is not None and not s.withheld]
-        events = [(s.row.events, groups.label(s.key)) for s in standings if s.row is not None][:MOST_NAMED]
-        if events and all(n is not None for n, _ in events):
-            return groups.said("reliable", "denials", denials=listed(f"{count(n or 0)} {name}" for n, name in events))[0]
-    n = row.n
-    if n is None or state is not State.INCONCLUSIVE or (theory is Theory.SIMILAR_APPLICANTS and _kept_open(row, groups)):
+    if judged.theory is Theory.PATH_TO_APPROVAL:
+        judged_rows = [(standing.row, standing.key) for standing in _judged_rows(judged.theory, groups)][:MOST_NAMED]
+        events = [(r.events, groups.label(key)) for r, key in judged_rows if r is not None and r.events is not None]
+        if events and len(events) == len(judged_rows):
+            return groups.said("reliable", "denials", denials=listed(f"{count(n)} {name}" for n, name in events))[0]
+    kept_open = judged.theory is Theory.SIMILAR_APPLICANTS and _kept_open(row, groups)
+    if row.n is None or kept_open:
         return ""
-    name = "few" if n < groups.run.minimum_n else "people"
-    return groups.said("reliable", name, n=count(n), group=groups.label(row.key))[0]
+    name = "few" if row.n < groups.run.minimum_n else "people"
+    return groups.said("reliable", name, n=count(row.n), group=groups.label(row.key))[0]
 
 
-def _lacking(theory: Theory, state: State, row: Row, groups: Groups) -> str:
-    run = groups.run
-    if theory not in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL) or run.complete:
+def _lacking(judged: Judged) -> str:
+    run = judged.groups.run
+    compares = judged.theory in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL)
+    if run.complete or not compares or judged.state is State.UNRELIABLE:
         return ""
-    return groups.said("reliable", "lacking" if run.lacks else "lacking_some", columns=listed(run.lacks))[0]
+    return judged.groups.said("reliable", "lacking" if run.lacks else "lacking_some", columns=listed(run.lacks))[0]
 
 
-def _graph(theory: Theory, state: State, row: Row, groups: Groups) -> str:
-    tests = groups.run.graph_tests
-    if theory is not Theory.CAUSAL_MODEL:
+def _graph(judged: Judged) -> str:
+    tests = judged.groups.run.graph_tests
+    if judged.theory is not Theory.CAUSAL_MODEL:
         return ""
-    if tests is not None and tests.against:
-        return groups.said("reliable", "graph", against=tests.against, n=tests.n)[0]
-    return groups.said("reliable", "assumed")[0]
+    if tests is not None and (tests.against > CONTRADICTED * tests.n or judged.state is State.UNRELIABLE):
+        return judged.groups.said("reliable", "graph", against=tests.against, n=tests.n)[0]
+    return judged.groups.said("reliable", "assumed")[0]
 
 
-def _left_out(theory: Theory, state: State, row: Row, groups: Groups) -> str:
-    for finding in groups.run.findings:
-        if finding.kind in ("missing", "undecided") and (finding.attribute, finding.group) == row.key and finding.n:
+def _left_out(judged: Judged) -> str:
+    run = judged.groups.run
+    for finding in run.findings:
+        is_about_row = (finding.attribute, finding.group) == judged.row.key
+        if finding.kind in ("missing", "undecided") and is_about_row and finding.n:
             name = "left_out" if finding.kind == "missing" else "undecided"
-            return groups.said("reliable", name, n=count(finding.n))[0]
-    left_out = groups.run.left_out
-    if theory is Theory.APPROVAL_RATES or left_out is None or not left_out.is_many or not left_out.differs:
+            return judged.groups.said("reliable", name, n=count(finding.n))[0]
+    left_out = run.left_out
+    if judged.theory is Theory.APPROVAL_RATES or left_out is None or not left_out.is_many or not left_out.differs:
         return ""
-    return groups.said("reliable", "left_out", n=count(left_out.n))[0]
+    return judged.groups.said("reliable", "left_out", n=count(left_out.n))[0]
 
 
-def _support(theory: Theory, state: State, row: Row, groups: Groups) -> str:
-    share = groups.run.support.get(row.key)
-    if theory is not Theory.SIMILAR_APPLICANTS or share is None or share >= POOR_SUPPORT:
+def _support(judged: Judged) -> str:
+    share = judged.groups.run.support.get(judged.row.key)
+    if judged.theory is not Theory.SIMILAR_APPLICANTS or share is None or share >= POOR_SUPPORT:
         return ""
-    reference = groups.reference_label(row.protected_attribute)
-    return groups.said("reliable", "support", share=of_100(share), reference=reference)[0]
+    reference = judged.groups.reference_label(judged.row.protected_attribute)
+    return judged.groups.said("reliable", "support", share=of_100(share), reference=reference)[0]
 
 
-def _asked(theory: Theory, state: State, row: Row, groups: Groups) -> str:
-    sample = groups.run.sample
-    if theory in (Theory.APPROVAL_RATES, Theory.SIMILAR_APPLICANTS) or sample is None:
+def _asked(judged: Judged) -> str:
+    sample = judged.groups.run.sample
+    if judged.theory in (Theory.APPROVAL_RATES, Theory.SIMILAR_APPLICANTS) or sample is None:
         return ""
-    return groups.said("reliable", "asked", asked=count(sample[0]), of=count(sample[1]))[0]
+    return judged.groups.said("reliable", "asked", asked=count(sample[0]), of=count(sample[1]))[0]
 
 
-def _unknown(theory: Theory, state: State, row: Row, groups: Groups) -> str:
-    share = groups.run.unknown.get(row.protected_attribute, 0.0)
-    if share <= MANY_UNKNOWN:
-        return ""
-    return groups.said("reliable", "unknown", attribute=row.protected_attribute, share=of_100(share))[0]
+def _unknown(judged: Judged) -> str:
+    attribute = judged.row.protected_attribute
+    share = judged.groups.run.unknown.get(attribute, 0.0)
+    return (
+        judged.groups.said("reliable", "unknown", attribute=attribute, share=of_100(share))[0]
+        if share > MANY_UNKNOWN
+        else ""
+    )
 
 
-def _otherwise(theory: Theory, state: State, row: Row, groups: Groups) -> str:
+def _otherwise(judged: Judged) -> str:
     """Nothing of these holds: how strong a missing factor would have to be, or how many people there are."""
-    if theory is Theory.SIMILAR_APPLICANTS and row.robustness is not None and row.plain_low is not None and row.plain_low > 0:
+    row, groups = judged.row, judged.groups
+    if judged.theory is Theory.SIMILAR_APPLICANTS and row.robustness and (row.plain_low or 0.0) > 0:
         words = {"share": percent(row.robustness), "attribute": row.protected_attribute}
         return groups.said("reliable", "robust", **words)[0]
-    if theory in (Theory.PATH_TO_APPROVAL, Theory.MODEL_REASONS):
+    if row.n is None or judged.theory in (Theory.PATH_TO_APPROVAL, Theory.MODEL_REASONS):
         return ""
-    return "" if row.n is None else groups.said("reliable", "people", n=count(row.n), group=groups.label(row.key))[0]
+    return groups.said("reliable", "people", n=count(row.n), group=groups.label(row.key))[0]
 
 
 RELIABILITY: tuple[Rule, ...] = (_few_people, _lacking, _graph, _left_out, _support, _asked, _unknown, _otherwise)

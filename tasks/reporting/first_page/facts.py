@@ -1,7 +1,6 @@
 """Facts of the first page: published verdicts, groups, numbers and sentences."""
 
 import math
-import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,16 +20,6 @@ from tasks.reporting.material import listed
 # The sentences of the first page, from sentences.yaml: every text that it prints, by name.
 #
 # A name has one form or several, the longest first: of those that fit a number of words the first is printed.
-
-
-BANNED = re.compile(
-    r"""\b(?:because|causes?d?|due\ to|bias(?:ed|es)?|unbiased|fair(?:ly|ness|er)?|unfair(?:ly|ness)?|discriminat\w*
-    |prov(?:e|es|en|ed|ing)|significan\w*|counterfactual\w*|burdens?|infeasible|mediat\w+
-    |fgce|cst|cec|gcfn|raguel|st|lpm|aipw|gan|scm)\b
-    |\d[.,]?\d*\.\d\d\d""",
-    re.IGNORECASE | re.VERBOSE,
-)
-"""What the first page, headlines and captions never say (report.md 3), and decimals beyond the two of a ratio."""
 
 
 @cache
@@ -229,6 +218,13 @@ class Row:
             if low is not None and high is not None:
                 return low, high
         return None
+
+    @property
+    def printed_ends(self) -> tuple[float, float] | None:
+        """The two-sided 95 % interval, as the first page prints it; the verdict interval where there is no other."""
+        if self.plain_low is not None and self.plain_high is not None:
+            return self.plain_low, self.plain_high
+        return self.ends
 
     @property
     def outside_but_for_missing(self) -> bool:

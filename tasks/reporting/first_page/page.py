@@ -40,7 +40,7 @@ from tasks.reporting.first_page.facts import (
     words,
 )
 from tasks.reporting.first_page.result import NEAREST, Decision, Line, figures
-from tasks.reporting.first_page.rules import View, cannot_tell, files_of, headline, known, next_steps
+from tasks.reporting.first_page.rules import View, cannot_tell, files_of, headline, next_steps, remarks
 from tasks.reporting.material import Material, Rows
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -139,7 +139,11 @@ def _about(material: Material) -> About:
     part = material.part
     if part is not None and part.column in LENDER:
         lender = part.value
-    who = said("about", "lender", name=lender)[0] if lender else re.sub(rf"[,:]?\s*\b{settings.year}\b", "", material.title)
+    who = (
+        said("about", "lender", name=lender)[0]
+        if lender
+        else re.sub(rf"[,:]?\s*\b{settings.year}\b", "", material.title)
+    )
     rows = None if read is None else read["rows"]
     return About(who.strip() or material.title, decisions_of(material), rows, f"{day.day} {day:%B %Y}")
 
@@ -367,7 +371,7 @@ def decide(run: Run) -> Decision:
     groups = Groups(run)
     chart = figures(groups)
     view = View(groups, chart.key)
-    change, steps, cannot = known(view), next_steps(view), cannot_tell(view)
+    change, steps, cannot = remarks(view), next_steps(view), cannot_tell(view)
     group_files = files_of(view)
     command = "" if group_files is None else group_files[1].command
     labels = sentences()["matched"]

@@ -10,7 +10,7 @@ from schemas.questions import STATES
 from schemas.terms import State, Theory
 from tasks.reporting.charts.rows import Forest
 from tasks.reporting.charts.values import MINUS, POINTS, WITHHELD, Mark, places_of
-from tasks.reporting.first_page.facts import DECIMALS, About, Groups, Key, Row, Standing, forms, interval, points, said
+from tasks.reporting.first_page.facts import DECIMALS, About, Groups, Key, Standing, forms, interval, points, said
 from tasks.reporting.material import capital
 from tasks.reporting.text import count
 
@@ -60,6 +60,7 @@ class Effect:
 
 
 Answer = Literal["differs", "same", "open", ""]
+NOBODY: Final = About()
 DIFFERS: Final = "differs"
 SAME: Final = "same"
 OPEN: Final = "open"
@@ -149,7 +150,7 @@ class Decision:
     """What to know about the results."""
     next: tuple[Line, ...]
     cannot: tuple[Line, ...]
-    about: About = About()
+    about: About = NOBODY
     matched: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Block in words -> the characteristics that similar applicants share."""
     matched_title: str = ""
@@ -313,7 +314,7 @@ def _comparison(
     detail = ", ".join(filter(None, (by, people)))
     if row is None or row.value is None or status.withheld:
         return _missing(name, label, detail, status.state, withheld=status.withheld)
-    value, ends = unit(row.value), _plain_ends(row)
+    value, ends = unit(row.value), row.printed_ends
     if value is None:
         return _missing(name, label, detail, status.state, withheld=True)
     low, high = _sorted(ends, unit)
@@ -342,13 +343,6 @@ def _comparison(
         "" if low is None or high is None else interval(low, high, decimals),
         shown_limit,
     )
-
-
-def _plain_ends(row: Row) -> tuple[float, float] | None:
-    """The two-sided 95 % interval, as the result prints it; the verdict interval where there is no other."""
-    if row.plain_low is not None and row.plain_high is not None:
-        return row.plain_low, row.plain_high
-    return row.ends
 
 
 def _sorted(ends: tuple[float | None, float | None] | None, unit: InPoints) -> tuple[float | None, float | None]:

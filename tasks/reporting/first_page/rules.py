@@ -81,7 +81,8 @@ def _strongest_result(groups: Groups, rows: Sequence[Question]) -> tuple[str, Wo
         column, _, level = part.part.partition(": ")
         return "part", {"groups": groups.label(key), "part": f"{column} is {level}"}, [key]
     if less.get(Theory.APPROVAL_RATES):
-        rule = "rates" if Theory.SIMILAR_APPLICANTS in reliable and reliable[Theory.SIMILAR_APPLICANTS].answer else "rates_alone"
+        compared = Theory.SIMILAR_APPLICANTS in reliable and reliable[Theory.SIMILAR_APPLICANTS].answer
+        rule = "rates" if compared else "rates_alone"
         return rule, _whom(less[Theory.APPROVAL_RATES], groups), [effect.key for effect in less[Theory.APPROVAL_RATES]]
     for rule, theory, effects in (
         ("similar_more", Theory.SIMILAR_APPLICANTS, more),
@@ -90,13 +91,14 @@ def _strongest_result(groups: Groups, rows: Sequence[Question]) -> tuple[str, Wo
     ):
         if differing := effects.get(theory):
             return rule, _whom(differing, groups), [effect.key for effect in differing]
+    names = sentences()["elsewhere"]
     elsewhere = [
-        row.theory
+        names[row.theory]
         for row in rows
-        if row.state is State.OUTSIDE or (row.theory is Theory.PATH_TO_APPROVAL and row.answer == DIFFERS)
+        if row.theory in names and (row.state is State.OUTSIDE or row.answer == DIFFERS)
     ]
     if elsewhere:
-        return "elsewhere", {"elsewhere": listed(sentences()["elsewhere"].get(t, str(t)) for t in elsewhere)}, ()
+        return "elsewhere", {"elsewhere": listed(elsewhere)}, ()
     if not any(groups.enough(key) for key in groups.order):
         return "too_few", {}, ()
     size = _smallest_seen(groups)
@@ -124,7 +126,7 @@ def _whom(effects: Sequence[Effect], groups: Groups) -> Words:
 
 
 def _smallest_seen(groups: Groups) -> float | None:
-    """Points above which a difference among similar applicants, or else in rates, would have been seen in each group."""
+    """Points above which a difference among similar applicants, or else in rates, is seen in each group."""
     for theory in (Theory.SIMILAR_APPLICANTS, Theory.APPROVAL_RATES):
         rows = [groups.standing(theory, key).row for key in groups.order if groups.enough(key)]
         sizes = [size for row in rows if row is not None and (size := groups.detectable_points(row)) is not None]
@@ -180,7 +182,9 @@ class View:
 
     def outside(self) -> Iterator[Key]:
         """Groups with an adjusted difference outside the limit, that of the figures first."""
-        yield from (k for k in self.ordered() if self.groups.standing(Theory.SIMILAR_APPLICANTS, k).state is State.OUTSIDE)
+        for key in self.ordered():
+            if self.groups.standing(Theory.SIMILAR_APPLICANTS, key).state is State.OUTSIDE:
+                yield key
 
     def outside_but_for_missing(self) -> Iterator[Key]:
         """Groups that would be outside if their interval were not widened for columns missing from the table."""
@@ -206,7 +210,7 @@ class View:
 Rule = Callable[[View], tuple[str, ...]]
 
 
-def known(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def remarks(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The name of each rule that is printed, with the forms of its line."""
     return first(RULES, view)
 
