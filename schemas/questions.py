@@ -88,10 +88,21 @@ STATES_BEFORE: Final[Mapping[str, str]] = MappingProxyType(
     | {"insufficient_evidence (withheld)": WITHHELD}
 )
 """Key of a state in earlier versions -> its key."""
+TABLES_BEFORE: Final = frozenset(
+    f"{prefix}{name}"
+    for name in ("verdicts", "agreement", "measures", "trend", "monitoring", "restatement")
+    for prefix in ("", "published_")
+)
+"""Tables whose columns hold such keys."""
 BEFORE: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
     {"theory": QUESTIONS_BEFORE, "state": STATES_BEFORE, "old_state": STATES_BEFORE, "new_state": STATES_BEFORE}
 )
 """Column of a table of an earlier version -> values that have another name now."""
+
+
+def state_now(state: str) -> str:
+    """The key of a state that an earlier version may have recorded."""
+    return STATES_BEFORE.get(state, state)
 
 
 def state_words(state: str) -> str:

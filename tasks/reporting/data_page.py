@@ -613,7 +613,7 @@ def _identity(material: Material) -> Section:
     rows = None if source_row is None else source_row["rows"]
     frame = settings.verdicts.frame
     # The claim that each theory can be evidence for by the legal frame, as far as we read it.
-    claims = "; ".join(f"{theory}: {claim}" for theory, claim in BEARS_ON.get(frame, {}).items())
+    claims = "; ".join(f"{QUESTIONS[theory].short}: {claim}" for theory, claim in BEARS_ON.get(frame, {}).items())
     strip = {
         "Run": settings.run,
         "Audit": f"{settings.name}, {settings.year}",

@@ -499,17 +499,18 @@ def said_by_theory(followed: Followed) -> list[str]:
     gone = breaches(followed)
     out = []
     for theory in dict.fromkeys(monitored.of.theory for monitored in followed):
+        name = QUESTIONS[Theory(theory)].short
         group_texts = [f"{group} since {year}" for (of, group), year in gone.items() if of == theory]
         if group_texts:
-            out.append(f"{theory}: the years together are beyond the limit ({', '.join(group_texts)})")
+            out.append(f"{name}: the years together are outside the limit ({', '.join(group_texts)})")
         elif all(
             monitored.state in (State.NO_LIMIT, State.NOT_RUN)
             for monitored in followed
             if monitored.of.theory == theory
         ):
-            out.append(f"{theory}: no limit, or nothing judged in any year")
+            out.append(f"{name}: no limit, or nothing judged in any year")
         else:
-            out.append(f"{theory}: the years together are not beyond the limit")
+            out.append(f"{name}: the years together are not outside the limit")
     return out
 
 

@@ -57,7 +57,7 @@ def material(rows, attributes=("race",), **tables):
 
 def declaration(*blocks, **more):
     """A declaration with these blocks; measures that it does not name are shares."""
-    found = {"title": "Example", "short": "E", "question": "Is it so?", "page": "gap"}
+    found = {"title": "Example", "short": "E", "question": "Is it so?", "page": "approval-rates"}
     found |= {"method": ["It looks."], "cannot": ["Why."]}
     names = {name for block in blocks for name in _names(block)}
     measures = dict.fromkeys(sorted(names), WORDS) | more.pop("measures", {})

@@ -212,15 +212,15 @@ def _of_all(page, states):
             "points between similar records would likely be seen."
         )
     if states == {("within", "within")}:
-        words = f"No difference in approvals against a group beyond the limits is shown; outside limit: {also}."
+        words = f"No difference in approvals against a group beyond the limits is shown; Outside the limit: {also}."
         return "inside_elsewhere", words
     if states == {("no_limit", "no_limit")}:
         if also:
-            return "no_limit_elsewhere", f"No limit was set for approvals; outside limit: {also}."
+            return "no_limit_elsewhere", f"No limit was set for approvals; Outside the limit: {also}."
         return "no_limit", "No limit was set for approvals: the figures below come without a verdict."
     if also:
-        return "too_little_elsewhere", f"Too little to say here; outside limit: {also}."
-    return "too_little", "Too little to say."
+        return "too_little_elsewhere", f"Inconclusive here; Outside the limit: {also}."
+    return "too_little", "Inconclusive."
 
 
 def _elsewhere(outside):
@@ -234,7 +234,7 @@ def _elsewhere(outside):
             "path_to_approval": "the way to approval",
             "model_reasons": "the model's reasons",
         },
-        "own_limits": "limits of this spec",
+        "own_limits": "your own limits",
     }
     if len(outside) > 2:
         return f"{len(outside)} questions below"
@@ -283,7 +283,7 @@ def caption(page):
 
 
 def state_words(states, noun="groups"):
-    """How many are in each state, the worst first: ``2 groups outside limit, 1 inside limit``."""
+    """How many are in each state, the worst first: ``2 groups Outside the limit, 1 Within the limit``."""
     counted = [(state, sum(each == state for each in states)) for state in ORDER]
     parts = [(n, STATES[state].words) for state, n in counted if n]
     first, *others = parts

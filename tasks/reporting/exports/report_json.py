@@ -28,7 +28,7 @@ from schemas.report import (
 )
 from schemas.tables.applications import DECISION_DIRECTION, SOURCE_READ, VALIDATIONS, told
 from schemas.tables.readings import VERDICT_FINDINGS
-from schemas.tables.verdicts import VERDICTS, published_findings, published_verdicts, state_of_row
+from schemas.tables.verdicts import VERDICTS, in_approval, published_findings, published_verdicts, state_of_row
 from schemas.terms import State, Theory
 from tasks.metrics.verdicts import state_of, theories_of
 from tasks.pipeline.registry import OUTCOMES, OUTCOMES_METHOD
@@ -83,10 +83,11 @@ def _group(material: Material, judged_groups: Groups, attribute: str, name: str,
         text = f"{of_100(m.value)} of 100" if m.value is not None else WITHHELD if m.withheld else UNDEFINED
         rate = Number(value=m.value, shown=text)
         approvals.append(Approval(decision_maker=m.decision_maker, rate=rate, low=m.low, high=m.high))
-    for row in material.rows(VERDICTS):
+    for stored in material.rows(VERDICTS):
+        row = in_approval(stored)
         if (row["role"], row["protected_attribute"], row["group"]) != ("primary", attribute, name):
             continue
-        value, ends, unit = _printed(judged_groups, row)
+        value, ends, unit = _printed(judged_groups, stored)
         interval = Interval(low=None, high=None, kind="", shown="")
         # The two-sided interval, unless a limit was tested.
         for kind, low, high in (("plain", "plain_low", "plain_high"), ("verdict", "low", "high")):

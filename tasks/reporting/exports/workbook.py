@@ -172,7 +172,7 @@ def _read_me(material: Material, decision: Decision, measures: int) -> Iterator[
     if measures < len(material.measures):
         yield "measures", f"{measures:,} of {len(material.measures):,} have room here; all are in measures.parquet"
     yield "an empty cell", "withheld, or not measured"
-    yield "value, low, high", "as published: an effect on denial above zero is against the group"
+    yield "value, low, high", "differences are group less reference group in approval: negative is approved less often"
     yield "as printed", "the same as the pages print it, in the unit named beside it"
     yield "points", "percentage points of approval; negative is against the group"
     for state in STATES.values():

@@ -85,7 +85,7 @@ def test_the_first_page_is_short_and_has_its_headline_on_the_third_line() -> Non
     assert max(map(len, lines)) <= 100
     assert all(line == line.rstrip() for line in lines)
     assert any("Left out: 11 of the rows read." in line for line in lines)
-    assert lines[-2].endswith("exit code 3: too little to say, or no limit set")
+    assert lines[-2].endswith("exit code 3: Inconclusive, or No limit set")
     assert lines[-1] == "report  report.html"
 
 
@@ -109,7 +109,7 @@ def test_what_has_no_room_on_the_first_page_is_there_on_request() -> None:
 def test_states_are_coloured_on_a_terminal_only() -> None:
     summary = summary_of([], [])
     assert "\x1b" not in shown(summary)
-    assert "\x1b[1;31moutside limit" in shown(summary, terminal=True)
+    assert "\x1b[1;31mOutside the limit" in shown(summary, terminal=True)
     assert shown(summary) == re.sub(r"\x1b\[[\d;]*m", "", shown(summary, terminal=True))
 
 
@@ -193,5 +193,5 @@ def test_rows_that_are_not_within_are_listed_on_request() -> None:
     assert ["race: Black" in line for line in open_rows] == [True, False]
     assert "Outside the limit" in open_rows[0]
     assert "race: few" in open_rows[1]
-    assert "too little to say (withheld)" in open_rows[1]
+    assert "Inconclusive (withheld)" in open_rows[1]
     assert "groups that are not within" not in printed([], rows, verbose=False)

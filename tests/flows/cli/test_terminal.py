@@ -161,8 +161,8 @@ def test_a_terminal_that_rewrites_nothing_gets_lines() -> None:
 
 def test_without_colour_a_state_keeps_its_words() -> None:
     red = "from rich.text import Text\nfrom flows.cli.terminal import errors\n"
-    red += "errors.print(Text('outside limit', style='red'))"
-    assert "\x1b[31moutside limit" in on_terminal(script=red)[0]
+    red += "errors.print(Text('Outside the limit', style='red'))"
+    assert "\x1b[31mOutside the limit" in on_terminal(script=red)[0]
     assert on_terminal(script=red, NO_COLOR="1")[0].strip() == "Outside the limit"
 
 

@@ -168,16 +168,12 @@ def test_the_targeted_estimate_says_whether_the_effect_hangs_on_its_form():
     assert made == [True, False]
 
 
-def test_limits_are_read_under_either_name_and_a_number_is_points_alone():
-    limits = Limits.model_validate({"similar_applicants": 0.03})
-    assert limits.similar_applicants is not None
-    assert (limits.similar_applicants.points, limits.similar_applicants.times, limits.similar_applicants.least) == (
-        0.03,
-        None,
-        0.0,
-    )
-    assert Limits.model_validate(limits.model_dump()) == limits
-    with pytest.raises(ValueError, match="give one of them"):
+def test_a_number_is_points_alone_and_a_key_of_an_earlier_version_is_refused_with_the_new_one():
+    similar = Limits.model_validate({"similar_applicants": 0.03}).similar_applicants
+    assert similar is not None
+    assert (similar.points, similar.times, similar.least) == (0.03, None, 0.0)
+    assert Limits.model_validate(Limits().model_dump()) == Limits()
+    with pytest.raises(ValueError, match="`direct` is now `similar_applicants`"):
         Limits.model_validate({"similar_applicants": 0.03, "direct": 0.02})
 
 

@@ -131,7 +131,7 @@ def test_without_a_threshold_nothing_passes() -> None:
 def test_a_measure_whose_interval_is_not_known_to_cover_is_descriptive_and_never_within() -> None:
     limit = Limit("infeasible_share", None, None, -math.inf, 0.25)
     (judged,) = judge([measure(0.1, 0.0, 0.2)], [limit], 30, covering=())
-    assert (judged.state, judged.reason.split(":")[0]) == (State.INCONCLUSIVE, "information")
+    assert (judged.state, judged.reason.split(":")[0]) == (State.INCONCLUSIVE, "for information")
     (judged,) = judge([measure(0.1, 0.0, 0.2)], [], 30, covering=())
     assert judged.state is State.INFORMATION
 

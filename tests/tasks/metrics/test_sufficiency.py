@@ -100,7 +100,7 @@ def test_a_year_of_a_back_fill_is_recorded_as_insufficient(tmp_path: Path) -> No
     year_of_loans(WITHIN).head(24).to_csv(tmp_path / f"loans_{WITHIN}.csv", index=False)
     lake = Lake(tmp_path / "lake")
     attempt = audit_year(yearly_spec(tmp_path), WITHIN, lake)
-    assert (attempt.state, attempt.exit_code) == ("insufficient", ExitCode.INCONCLUSIVE)
+    assert (attempt.state, attempt.exit_code) == ("inconclusive", ExitCode.INCONCLUSIVE)
     assert attempt.message.startswith(f"insufficient evidence in {WITHIN}: too few are ")
     assert (attempt.run, lake.storage.glob("stages/score/*")) == (None, [])
 

@@ -279,7 +279,7 @@ def test_withholding_comes_after_and_changes_no_theory() -> None:
     assert hidden
     assert all(row["value"] is None and row["n"] is None and row["p_breach"] is None for row in hidden)
     said = published_verdicts(hidden)
-    assert {row[said["columns"].index("state")] for row in said["rows"]} == {"insufficient_evidence (withheld)"}
+    assert {row[said["columns"].index("state")] for row in said["rows"]} == {"inconclusive (withheld)"}
 
 
 def test_counts_are_rounded_where_the_profile_rounds() -> None:

@@ -54,8 +54,8 @@ def test_it_keeps_its_budget() -> None:
 
 def test_every_state_has_its_word_and_its_meaning(sections: dict[str, Section]) -> None:
     rows = _cells(sections["states"])
-    assert [row[0] for row in rows] == list(STATES.values())
-    assert all(row[1] for row in rows)
+    assert [row[0] for row in rows] == [state.words for state in STATES.values()]
+    assert [row[1] for row in rows] == [state.meaning for state in STATES.values()]
 
 
 def test_every_question_and_what_decides_it(sections: dict[str, Section]) -> None:

@@ -13,7 +13,7 @@ SAID = Declared.model_validate(
         "title": "Ranks",
         "short": "Ranks",
         "question": "Who stands where?",
-        "page": "routes",
+        "page": "path-to-approval",
         "method": ["By cost."],
         "measures": {"cost": {"words": "cost", "unit": "number", "meaning": "Mean cost."}},
         "values": {"order": "as found", "list": "rank by rank"},

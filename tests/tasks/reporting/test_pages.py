@@ -219,7 +219,7 @@ def test_text_can_be_read_in_both_schemes_and_colours_are_those_of_charts(at, dr
     found = colours(text[text.index(at) :].split("}")[0])
     assert {name: found[name] for name in drawn} == drawn
     for ground in ("paper", "wash"):
-        for ink in ("ink", "soft", "accent", "outside", "few", "ok"):
+        for ink in ("ink", "soft", "accent", "breach", "few", "ok"):
             assert contrast(found[ink], found[ground]) >= 4.5, (ink, ground)
 
 

@@ -207,7 +207,7 @@ def test_the_run_is_identified_and_can_be_made_again():
     strip = dict(texts(part(found, "run").tables[0]))
     assert (strip["Run"], strip["Source, sha256"], strip["Code, digest"]) == (RUN, "ab" * 32, "cd" * 16)
     assert (strip["Rows of the source"], strip["Disclosure profile"]) == ("2,000", "strict")
-    assert strip["Legal frame named"].startswith("us-2026 (direct: Equal Credit Opportunity Act; outcome: ")
+    assert strip["Legal frame named"].startswith("us-2026 (Similar applicants: Equal Credit Opportunity Act; Approval rates: ")
     listing = part(found, "run").listings[0]
     assert (listing.text, listing.folded) == ("name: example\nyear: 1990\n", True)
     commands = part(found, "again").listings[0].text
@@ -268,7 +268,7 @@ def test_each_limit_of_the_spec_is_a_row_those_outside_first_and_a_withheld_one_
     assert texts(table)[0] == list(told)
     assert [each[0] for each in texts(table)] == ["Black", "Asian", "Asian", "Grey"]
     assert texts(table)[1][3:6] == ["0.3", "–", "at most 1"], "no interval of a measure that is not known to cover"
-    assert texts(table)[3][3:] == ["withheld", "–", "at least 0.9", "too little to say (withheld)"]
+    assert texts(table)[3][3:] == ["withheld", "–", "at least 0.9", "Inconclusive (withheld)"]
     many = Run(tuple(row(Theory.OWN_LIMITS, str(n), INSIDE) for n in range(40)), ())
     (table,) = own_limits(material(boston()), many).tables
     assert (len(table.rows), table.whole, table.rest[:22]) == (MOST_LIMITS, 40, "The first 25 of 40 lim")

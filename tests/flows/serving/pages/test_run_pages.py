@@ -172,7 +172,7 @@ def test_headers_sort_and_say_so(runs: Served) -> None:
 def test_states_and_questions_are_words_and_the_address_keeps_the_code(runs: Served) -> None:
     for path in ("/runs", f"/runs/{NEW}/measures"):
         page = runs.get(path).text
-        assert '<option value="inconclusive">too little to say</option>' in page
+        assert '<option value="inconclusive">Inconclusive</option>' in page
         assert ">insufficient_evidence<" not in page
     assert dict(STATES) == dict(STATE_WORDS)
     own = {"own limits": "Data quality"}  # which stand on that page

@@ -85,7 +85,7 @@ def test_a_withheld_group_tells_no_number_and_no_state() -> None:
     assert {each["effect"]["value"] for each in black["verdicts"]} == {None}
     names = found["theories"]["columns"]
     rows = [dict(zip(names, row, strict=True)) for row in found["theories"]["rows"]]
-    assert {row["state"] for row in rows if row["group"] == "Black"} == {"insufficient_evidence (withheld)"}
+    assert {row["state"] for row in rows if row["group"] == "Black"} == {"inconclusive (withheld)"}
 
 
 def test_checks_count_what_held_and_tell_what_did_not() -> None:

@@ -22,7 +22,7 @@ SENTENCES = {
     "inside": "No difference against a group beyond the limits is shown; 8 points in approvals or 9 points between "
     "similar records would likely be seen.",
     "no_limit": "No limit was set for approvals: the figures below come without a verdict.",
-    "too_little": "Too little to say.",
+    "too_little": "Inconclusive.",
 }
 OTHERS = {
     (OUTSIDE, OUTSIDE): "both_outside",
@@ -131,7 +131,7 @@ def test_a_group_below_the_least_number_is_never_named():
     found = headline(Groups(few))
     assert (found.rule, found.groups) == ("too_little_elsewhere", ())
     assert found.words == (
-        "Too little to say here; outside limit: similar records of groups not named here "
+        "Inconclusive here; Outside the limit: similar records of groups not named here "
         "and approvals of groups not named here."
     )
     hidden = replace(few, groups=(white(), Group("race", "A", None, None)))
@@ -144,7 +144,7 @@ def test_all_groups_means_those_below_the_least_number_too():
     small = replace(inside.groups[2], n=3)
     rows = tuple(replace(row, state=LITTLE) if row.group == "B" else row for row in inside.rows)
     assert of(replace(inside, groups=(*inside.groups[:2], small), rows=rows))[0] == "too_little"
-    assert of(Run((), ()))[1] == "Too little to say."
+    assert of(Run((), ()))[1] == "Inconclusive."
 
 
 def test_the_difference_that_would_have_been_seen_is_the_largest_and_rounded_up():
@@ -171,12 +171,12 @@ def test_nothing_reads_as_a_pass_while_another_question_is_outside():
         return replace(run, rows=(*run.rows, *(whole(theory, OUTSIDE) for theory in theories)))
 
     assert of(beside((INSIDE, INSIDE)))[1] == (
-        "No difference in approvals against a group beyond the limits is shown; outside limit: the assumed graph."
+        "No difference in approvals against a group beyond the limits is shown; Outside the limit: the assumed graph."
     )
-    assert of(beside((LITTLE, LITTLE)))[1] == "Too little to say here; outside limit: the assumed graph."
+    assert of(beside((LITTLE, LITTLE)))[1] == "Inconclusive here; Outside the limit: the assumed graph."
     assert of(beside((NO_LIMIT, NO_LIMIT)))[0] == "no_limit_elsewhere"
     many = (Theory.CAUSAL_MODEL, Theory.PATH_TO_APPROVAL, Theory.OWN_LIMITS)
-    assert of(beside((INSIDE, INSIDE), theories=many))[1].endswith("outside limit: 3 questions below.")
+    assert of(beside((INSIDE, INSIDE), theories=many))[1].endswith("Outside the limit: 3 questions below.")
     assert of(beside((OUTSIDE, OUTSIDE)))[0] == "both_outside"
 
 

@@ -44,7 +44,7 @@ def test_boston_says_what_the_example_says():
     )
     assert [(row.state_words, row.sentence) for row in page.questions] == [
         ("Outside the limit", "Of 100 applicants approved: white 91, Hispanic 77, Black 68."),
-        ("Outside the limit", "Black −14 points, about half of the gap; Hispanic −11, too little to say."),
+        ("Outside the limit", "Black −14 points, about half of the gap; Hispanic −11, Inconclusive."),
         ("Not run", "Its method was switched off."),
         ("Inconclusive", "64 Black and 26 Hispanic denials."),
         ("Inconclusive", "Not more than within one group."),
@@ -286,7 +286,7 @@ def test_what_is_too_long_is_shortened_first_and_lines_go_last(monkeypatch):
     lines = [(len(page.change), len(page.next)) for page in seen]
     assert list(dict.fromkeys(lines)) == [(3, 3), (3, 2), (3, 1), (2, 1), (1, 1)]
     shortest = [row.sentence for row in next(page for page in seen if len(page.next) == 2).questions]
-    assert shortest[1] == "Black −7 points; 2 groups too little to say."
+    assert shortest[1] == "Black −7 points; 2 groups Inconclusive."
 
 
 def test_banned_words_stand_in_no_sentence_question_or_state():
@@ -367,7 +367,7 @@ def test_a_row_of_the_table_is_read_by_its_names():
 
 def test_nothing_was_judged():
     page = decide(Run((), ()))
-    assert page.headline.words == "Too little to say."
+    assert page.headline.words == "Inconclusive."
     assert {row.state for row in page.questions} == {State.NOT_RUN}
     assert (page.change, page.next) == ((), ())
 

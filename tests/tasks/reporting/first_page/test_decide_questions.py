@@ -63,12 +63,12 @@ def test_five_rows_in_the_order_of_the_pages_and_a_sixth_where_the_spec_has_limi
         whole(Theory.OWN_LIMITS, OUTSIDE),
         *(row(Theory.OWN_LIMITS, str(n), state) for n, state in enumerate(states)),
     )
-    assert sentence(Run(many, ()), Theory.OWN_LIMITS) == "2 of 12 limits outside limit.", (
+    assert sentence(Run(many, ()), Theory.OWN_LIMITS) == "2 of 12 limits Outside the limit.", (
         "six states are too many words"
     )
     sixth = list(rows_of(replace(boston(), rows=(*boston().rows, *own))).values())[5]
-    assert (sixth.question, sixth.state_words) == ("Limits of this spec", "Outside the limit")
-    assert sixth.sentence == "Of 3 limits: 1 outside limit, 2 inside limit."
+    assert (sixth.question, sixth.state_words) == ("Are your own limits kept?", "Outside the limit")
+    assert sixth.sentence == "Of 3 limits: 1 Outside the limit, 2 Within the limit."
 
 
 def test_states_are_printed_in_the_words_of_the_one_place():
@@ -119,19 +119,19 @@ def test_many_groups_are_told_by_their_range():
 def test_effects_name_groups_with_points_parts_and_states():
     assert (
         sentence(boston(), Theory.SIMILAR_APPLICANTS)
-        == "Black −14 points, about half of the gap; Hispanic −11, too little to say."
+        == "Black −14 points, about half of the gap; Hispanic −11, Inconclusive."
     )
     assert sentence(texas(), Theory.SIMILAR_APPLICANTS) == (
-        "Black −7 points; Asian −5, too little to say; American Indian −5, too little to say."
+        "Black −7 points; Asian −5, Inconclusive; American Indian −5, Inconclusive."
     ), "the parts give way to the groups"
     total = (whole(Theory.CAUSAL_MODEL, INSIDE), effect("Black", INSIDE, (-0.6, -3, 1), theory=Theory.CAUSAL_MODEL))
     assert sentence(replace(boston(), rows=total), Theory.CAUSAL_MODEL) == "Black −1 point."
 
 
 @pytest.mark.parametrize(("states", "expected"), [
-    ([OUTSIDE] * 9, "9 groups outside limit."),
-    ([OUTSIDE, *[LITTLE] * 5, *[INSIDE] * 4], "G0 −10 points; 5 groups too little to say, 4 inside limit."),
-    ([*[OUTSIDE] * 9, *[LITTLE] * 5, *[INSIDE] * 4], "9 groups outside limit, 5 too little to say, 4 inside limit."),
+    ([OUTSIDE] * 9, "9 groups Outside the limit."),
+    ([OUTSIDE, *[LITTLE] * 5, *[INSIDE] * 4], "G0 −10 points; 5 groups Inconclusive, 4 Within the limit."),
+    ([*[OUTSIDE] * 9, *[LITTLE] * 5, *[INSIDE] * 4], "9 groups Outside the limit, 5 Inconclusive, 4 Within the limit."),
 ])  # fmt: skip
 def test_many_groups_are_counted_and_none_with_too_little_is_left_out(states, expected):
     rows = [effect(f"G{number}", state, POINTS) for number, state in enumerate(states)]
@@ -145,7 +145,7 @@ def test_a_withheld_group_reads_withheld_and_tells_no_state():
     assert sentence(adjusted(hidden), Theory.SIMILAR_APPLICANTS) == "Asian withheld."
     inside = effect("Indian", INSIDE, POINTS)
     assert sentence(adjusted(*run.rows[1:], inside), Theory.SIMILAR_APPLICANTS) == (
-        "Black −10 points; Indian −10, inside limit; Asian withheld."
+        "Black −10 points; Indian −10, Within the limit; Asian withheld."
     )
     many = [replace(hidden, group=f"G{number}") for number in range(9)]
     assert sentence(adjusted(*many), Theory.SIMILAR_APPLICANTS) == "9 groups withheld."
@@ -189,14 +189,14 @@ def test_the_way_is_told_by_denials_by_cost_or_by_who_has_none():
         row(Theory.PATH_TO_APPROVAL, "Hispanic", LITTLE, value=0.871),
     )
     assert sentence(replace(boston(), rows=ways), Theory.PATH_TO_APPROVAL) == (
-        "Reference's cost per 100 of the group's: Black 61; Hispanic 87, too little to say."
+        "Reference's cost per 100 of the group's: Black 61; Hispanic 87, Inconclusive."
     )
     added = row(
         Theory.PATH_TO_APPROVAL, "Black", OUTSIDE, role="adds", measure="infeasible_share_relabelled", value=0.1
     )
     run = replace(boston(), rows=(ways[0], replace(ways[1], state=LITTLE), added, ways[2]))
     assert sentence(run, Theory.PATH_TO_APPROVAL) == (
-        "More without a way than relabelled groups: Black; 1 group too little to say."
+        "More without a way than relabelled groups: Black; 1 group Inconclusive."
     )
 
 
@@ -213,9 +213,9 @@ def test_reasons_are_told_without_a_score():
         *(row(Theory.MODEL_REASONS, s, s, value=0.2) for s in (OUTSIDE, LITTLE)),
     )
     assert sentence(Run(both, ()), Theory.MODEL_REASONS) == (
-        "More than within one group: breach; 1 group too little to say."
+        "More than within one group: breach; 1 group Inconclusive."
     )
-    assert of(LITTLE, -0.1, None) == "2 groups too little to say.", "one that was not measured is no pass"
+    assert of(LITTLE, -0.1, None) == "2 groups Inconclusive.", "one that was not measured is no pass"
 
 
 @pytest.mark.parametrize(("reason", "expected"), [

@@ -117,7 +117,7 @@ def test_a_withheld_group_shows_no_number_anywhere():
     found = pages(replace(boston(), rows=rows, groups=(*boston().groups, Group("race", "Roma"))))
     for page in (found["approval-rates"], found["similar-applicants"]):
         shown = next(each for each in table(page).rows if each[0].text == "Roma")
-        assert {cell.text for cell in shown[1:]} <= {"withheld", "–", "too little to say (withheld)", "not computed"}
+        assert {cell.text for cell in shown[1:]} <= {"withheld", "–", "Inconclusive (withheld)", "not computed"}
         assert not re.search(r"\b(55|57|53|33)\b", everything(page))
         assert "Roma: withheld" in everything(page)
         assert "Groups with fewer than 30 applicants, and withheld ones, are not judged: Roma." in everything(page)
@@ -132,7 +132,7 @@ def test_all_withheld_and_all_refused_still_make_pages():
     for page in found.values():
         assert "withheld" in everything(page)
         assert [each.text for each in column(page, "State").values() if each.kind == "state"] == (
-            ["too little to say (withheld)"] * 2
+            ["Inconclusive (withheld)"] * 2
         )
     gone = {"value": None, "low": None, "high": None, "state": LITTLE, "reason": "not measured: too_few_for_adjustment"}
     refused = pages(
@@ -215,7 +215,7 @@ def test_methods_that_point_apart_are_told_in_the_first_part():
     found = pages(agreement=built(AGREEMENT, rows))
     notice = part(found["similar-applicants"], "answer").notices[0]
     assert notice.points == (
-        "Black: adjusted comparison outside limit, nearest applicants inside limit. Too little to say until this is "
+        "Black: adjusted comparison Outside the limit, nearest applicants Within the limit. Too little to say until this is "
         "settled.",
     )
     assert part(found["approval-rates"], "answer").notices == ()
@@ -244,7 +244,7 @@ def test_how_sure_names_sizes_of_each_group_and_their_range_where_there_are_many
     assert any("Black 35,000" in each for each in part(routes, "sure").points)
     assert (
         part(routes, "answer").words[-1]
-        == "The question as a whole: too little to say; limit 80, the reference group's cost per 100 of the group's."
+        == "The question as a whole: Inconclusive; limit 80, the reference group's cost per 100 of the group's."
     )
 
 
