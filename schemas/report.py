@@ -83,6 +83,17 @@ class HeadlineSaid(Part):
     groups: tuple[Named, ...]
 
 
+class EffectShown(Part):
+    """An effect as a result prints it: points of approval, or percent of a cost, with its 95 % interval."""
+
+    attribute: str
+    group: str
+    value: float
+    low: float | None
+    high: float | None
+    none: float = Field(description="the value of no difference")
+
+
 class QuestionAnswered(Part):
     """A row of "What was found"."""
 
@@ -91,7 +102,13 @@ class QuestionAnswered(Part):
     question: str
     state: State
     state_words: str
-    sentence: str
+    answer: Literal["differs", "same", "open", ""] = Field(
+        description="what the printed 95 % intervals show; empty where none is printed"
+    )
+    sentence: str = Field(description="the result")
+    against: str = Field(description="against the limit")
+    reliable: str = Field(description="how reliable the result is")
+    effects: tuple[EffectShown, ...] = Field(description="effects that the result prints")
 
 
 class FigureShown(Part):

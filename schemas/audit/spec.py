@@ -67,7 +67,8 @@ class Decision(Strict):
         return self
 
 
-_NOBODY: Final = ("joint", "not provided", "missing", "(missing)", "unknown")
+_UNKNOWN: Final = ("not provided", "missing", "(missing)", "unknown")
+_NOBODY: Final = ("joint", *_UNKNOWN)
 _NOT_GIVEN: Final = ("not provided", "not available", "not applicable")
 """Names of groups that are no people: an attribute that was not told, or of two applicants who differ in it."""
 
@@ -133,6 +134,12 @@ class Protected(Strict):
         words = group.casefold()
         nobody = words in _NOBODY or any(phrase in words for phrase in _NOT_GIVEN)
         return not nobody and group not in (self.reference, self.missing, self.unlisted, *self.reported_only)
+
+    def unknown(self, group: str) -> bool:
+        """Whether it holds the applications whose group nobody gave; not those of two people of different groups."""
+        words = group.casefold()
+        is_not_given = words in _UNKNOWN or any(phrase in words for phrase in _NOT_GIVEN)
+        return group != self.reference and (is_not_given or group == self.missing)
 
 
 class Explain(Strict):

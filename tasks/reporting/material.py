@@ -147,8 +147,8 @@ class ReportSettings(StageSettings):
     missing: str
     unconfirmed: tuple[str, ...]
     run: str
-    run_year: int
-    """Calendar year in UTC in which the run began; the age of the data counts from it."""
+    run_day: str
+    """Day in UTC on which the run began, such as 2027-01-31; the age of the data counts from its year."""
     source_sha256: str
     code: str
     """Digest of the code that made the numbers."""

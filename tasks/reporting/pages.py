@@ -38,11 +38,11 @@ from tasks.reporting.evidence_tables import (
 )
 from tasks.reporting.exports.report_json import document
 from tasks.reporting.exports.workbook import workbook
-from tasks.reporting.first_page.page import decide, decisions_of, run_of
+from tasks.reporting.first_page.facts import sentences
+from tasks.reporting.first_page.page import decide, run_of
 from tasks.reporting.first_page.result import Decision, forest
-from tasks.reporting.first_page.result import Line as ResultLine
 from tasks.reporting.frame import Frame, page
-from tasks.reporting.material import Material, Measure, View, anchor, listed
+from tasks.reporting.material import DRAFT, Material, Measure, View, anchor, listed
 from tasks.reporting.question_pages.page import question_pages
 from tasks.reporting.text import SPACE, Cell, Figure, Link, Section, TableView, count, covers
 
@@ -368,8 +368,9 @@ def _scope_words(material: Material, maker: str, attribute: str) -> str:
 FIRST, METHOD, DOCUMENT, WORKBOOK = "report.html", "method.html", "report.json", "measures.xlsx"
 WORDS = {question.file: question.short for question in QUESTIONS.values()} | {"quality": "Data quality"}
 """Pages of a report in words of the navigation, in the order of their links."""
-NOTHING = (ResultLine("none", "Nothing that this page looks for."),)
-DIGESTS = "Digests: report.json."
+WHY = "quality"
+"""Page of the rows that were left out."""
+DIGESTS = "Checksums: report.json."
 UNMADE = "The questions at length, evidence, definitions and workbook are made by `evenhand report {run}`."
 
 
@@ -435,16 +436,24 @@ def first_page(material: Material, decision: Decision, frame: Frame) -> bytes:
 
 def shown_first(material: Material, decision: Decision) -> dict[str, object]:
     """What the template of the first page shows in addition to its frame."""
-    n = decisions_of(material)
     guesses = len(material.settings.unconfirmed)
     open_ = (f"{guesses} {'guess' if guesses == 1 else 'guesses'} of the spec not confirmed",) if guesses else ()
-    decisions = () if n is None else (f"{count(n)} decisions",)
+    texts, about = sentences()["about"], decision.about
+    who = about.who if str(material.settings.year) in about.who else f"{about.who}, {material.settings.year}"
+    decisions = ""
+    if about.used is not None:
+        form = texts["decisions_alone" if about.rows is None else "decisions"]
+        decisions = form.format(used=count(about.used), rows="" if about.rows is None else count(about.rows))
+    state = material.signed.short if material.signed.state != DRAFT else texts["not_signed"]
     return {
-        "kicker": (material.title, *decisions, material.signed.short, *open_),
+        "who": who,
+        "decisions": decisions,
+        "why": f"pages/{WHY}.html",
+        "when": (texts["audited"].format(day=about.day), state, *open_),
         "decision": decision,
         "forest": forest(decision.figures),
-        "nothing": NOTHING,
-        "signed": material.signed.words,
+        "terms_title": sentences()["terms"]["title"],
+        "signed": "" if material.signed.state == DRAFT and not material.signed.before else material.signed.words,
     }
 
 

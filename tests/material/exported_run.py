@@ -24,7 +24,7 @@ def settings(attributes: Sequence[str] = ("race",)) -> ReportSettings:
     raw = safe_load(SPEC)
     raw["methods"], raw["causal_graph"] = {}, {}
     raw["protected"] = [{"name": name, "columns": [name], "reference": REFERENCE} for name in attributes]
-    said = {"run": "loans-2024-0123456789", "run_year": 2026, "source_sha256": "ab" * 32, "code": "cd" * 32}
+    said = {"run": "loans-2024-0123456789", "run_day": "2026-11-27", "source_sha256": "ab" * 32, "code": "cd" * 32}
     return ReportSettings.of(validated(AuditSpec, raw), **said, effective_spec="", version="0.1")
 
 

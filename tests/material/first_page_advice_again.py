@@ -118,7 +118,7 @@ def steps(page: Page) -> dict[str, str]:
 def cannot(page: Page) -> list[str]:
     """What the page cannot tell."""
     source = page.material.settings.source
-    age = page.material.settings.run_year - page.material.settings.year
+    age = int(page.material.settings.run_day[:4]) - page.material.settings.year
     second = "What the lender saw beyond these columns."
     if age >= 5:
         second = "How decisions are made today."

@@ -10,6 +10,7 @@ from schemas.report import (
     Broken,
     Checks,
     Digests,
+    EffectShown,
     FigureShown,
     GroupShown,
     HeadlineSaid,
@@ -35,7 +36,7 @@ from tasks.preprocessing.checks import warnings
 from tasks.reporting.charts.values import WITHHELD, Estimate, ends_text, value_text
 from tasks.reporting.first_page.facts import Groups, Row, of_100
 from tasks.reporting.first_page.page import run_of
-from tasks.reporting.first_page.result import Comparison, Decision, Figures
+from tasks.reporting.first_page.result import Comparison, Decision, Figures, Question
 from tasks.reporting.first_page.result import Line as Advice
 from tasks.reporting.material import Material, Measure, by_size
 from tasks.reporting.question_pages.data import SCALES, declaration, ends_of, number_of
@@ -168,7 +169,7 @@ def report(material: Material, decision: Decision, pages: Iterable[str]) -> Repo
         digests=Digests(source_sha256=s.source_sha256, code=s.code, version=s.version),
         disclosure=s.disclosure.profile,
         headline=HeadlineSaid(rule=first.rule, words=first.words, groups=named),
-        questions=tuple(QuestionAnswered.model_validate(vars(row)) for row in decision.questions),
+        questions=tuple(map(_question, decision.questions)),
         figures=tuple(_figure(decision.figures, comparison) for comparison in decision.figures.comparisons),
         groups=groups(material),
         checks=tuple(_checks(material)),
@@ -204,6 +205,14 @@ def _figure(figures: Figures, comparison: Comparison) -> FigureShown:
         limit=Number(value=comparison.limit, shown=comparison.shown_limit),
         n=people(comparison.n),
     )
+
+
+def _question(row: Question) -> QuestionAnswered:
+    effects = tuple(
+        EffectShown(attribute=e.key[0], group=e.key[1], value=e.value, low=e.low, high=e.high, none=e.none)
+        for e in row.effects
+    )
+    return QuestionAnswered.model_validate({**vars(row), "effects": effects})
 
 
 def _lines(lines: Iterable[Advice]) -> tuple[Line, ...]:

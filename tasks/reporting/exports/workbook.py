@@ -125,14 +125,14 @@ def workbook(material: Material, decision: Decision) -> bytes:
 
 def _workbook(material: Material, decision: Decision, measures: tuple[Measure, ...]) -> bytes:
     falls = material.tables.get(PUBLISHED_WATERFALL.name, ())
-    found = ((row.question, row.state_words, row.sentence) for row in decision.questions)
-    decide = [("headline", "", "", decision.headline.words), *(("what was found", *row) for row in found)]
+    answers = ((row.question, row.state_words, row.sentence, row.against, row.reliable) for row in decision.questions)
+    decide = [("headline", "", "", decision.headline.words, "", ""), *(("what was found", *row) for row in answers)]
     for part, lines in (
-        ("what would change this", decision.change),
+        ("what to know", decision.change),
         ("do next", decision.next),
-        ("what this cannot tell", decision.cannot),
+        ("what this cannot show", decision.cannot),
     ):
-        decide += [(part, "", "", f"{line.words} {line.command}".strip()) for line in lines]
+        decide += [(part, "", "", f"{line.words} {line.command}".strip(), "", "") for line in lines]
     glossary = []
     for method in all_declared().values():
         glossary += [(name, "measure", method.title, f"{m.words}: {m.meaning}") for name, m in method.measures.items()]
@@ -146,7 +146,7 @@ def _workbook(material: Material, decision: Decision, measures: tuple[Measure, .
     return spreadsheet(
         (
             Sheet("Read me", ("what", "is"), tuple(_read_me(material, decision, len(measures)))),
-            Sheet("Decide", ("part", "question", "state", "words"), decide),
+            Sheet("Decide", ("part", "question", "state", "words", "against the limit", "how reliable"), decide),
             Sheet("Figures", _FIGURES, tuple(_figures(material, decision))),
             Sheet("Groups", _GROUPS, tuple(_groups(material)), filtered=True),
             Sheet("Checks", _names(VALIDATIONS), _cells(VALIDATIONS, material.rows(VALIDATIONS)), filtered=True),
