@@ -145,7 +145,8 @@ def in_approval(row: Mapping[str, Any]) -> dict[str, Any]:
     where the sign turns. Ratios, costs, scores and limits of the spec's own keep their direction.
     """
     turned = dict(row)
-    if row["theory"] not in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL) or row["role"] == "theory":
+    is_difference = row["theory"] in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL) and row["scale"] != "log"
+    if not is_difference or row["role"] == "theory":
         return turned
     turned |= {name: None if row.get(name) is None else -row[name] for name in _SIGNED}
     for low, high in _ENDS:

@@ -159,7 +159,16 @@ def test_numbers_are_printed_in_the_unit_of_their_measure() -> None:
     assert (effect_words(score), limit_words(score)) == ("-0.0449 [-0.0612, 0]", "at most 0.05")
     cost = {**row, "theory": Theory.OWN_LIMITS, "value": 12.25, "low": None, "limit": 20.0}
     assert (effect_words(cost), limit_words(cost)) == ("12.2", "at most 20")
-    ratio = {**row, "scale": "log", "side": "at_least", "limit": 0.8, "value": 0.7431, "low": 0.7, "high": 0.812}
+    ratio = {
+        **row,
+        "theory": Theory.APPROVAL_RATES,
+        "scale": "log",
+        "side": "at_least",
+        "limit": 0.8,
+        "value": 0.7431,
+        "low": 0.7,
+        "high": 0.812,
+    }
     assert (effect_words(ratio), limit_words(ratio)) == ("0.74 [0.70, 0.81]", "at least 0.80")
 
 

@@ -207,7 +207,7 @@ def test_the_run_is_identified_and_can_be_made_again():
     strip = dict(texts(part(found, "run").tables[0]))
     assert (strip["Run"], strip["Source, sha256"], strip["Code, digest"]) == (RUN, "ab" * 32, "cd" * 16)
     assert (strip["Rows of the source"], strip["Disclosure profile"]) == ("2,000", "strict")
-    assert strip["Legal frame named"].startswith("us-2026 (Similar applicants: Equal Credit Opportunity Act; Approval rates: ")
+    assert strip["Legal frame named"].startswith("us-2026 (Similar applicants: Equal Credit Opportunity Act; Approval rates: ")  # noqa: E501
     listing = part(found, "run").listings[0]
     assert (listing.text, listing.folded) == ("name: example\nyear: 1990\n", True)
     commands = part(found, "again").listings[0].text
