@@ -4,11 +4,15 @@ Pages, terminal, ``report.json``, server, workbook, alerts and docs take their w
 ``schemas.terms``. Scope: names and sentences. How rows are judged: ``tasks.metrics``.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from pydantic import Field
+
+from schemas.bounds import Strict
 from schemas.terms import State, Theory
 
 
@@ -140,3 +144,87 @@ def spec_now(spec: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(gate := verdicts.get("gate"), list | tuple):
         renamed["gate"] = [QUESTIONS_BEFORE.get(key, key) for key in gate]
     return {**spec, "verdicts": renamed}
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Words of the decision: sentences are written about applicants who are approved or denied, and say of other decisions
+# what those are called.
+
+
+T = TypeVar("T")
+_APART = r"(?<![\w/-])(?:{})(?![\w/-])"
+"""Whole words, and no part of an address, an option or a key."""
+
+
+class DecisionWords(Strict):
+    """What the two sides of a decision and the people are called."""
+
+    favourable: str = Field("approved", min_length=1, max_length=30, description="past participle: hired, released")
+    unfavourable: str = Field("denied", min_length=1, max_length=30, description="past participle: rejected, detained")
+    unit: str = Field("applicants", min_length=1, max_length=30, description="the people, in the plural: candidates")
+
+    def said(self, text: str, names: Collection[str] = ()) -> str:
+        """A sentence about applicants in the words of this decision.
+
+        Args:
+            text: the sentence.
+            names: groups and columns, which stay as the spec writes them.
+        """
+        if self == LENDING:
+            return text
+        single = {"applicant": self.unit.removesuffix("s"), "applicants": self.unit}
+        words = {"approved": self.favourable, "denied": self.unfavourable, **single}
+        kept = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True) if name)
+        pattern = _APART.format("|".join(words))
+        spoken = rf"(?P<kept>{kept})|(?P<word>{pattern})" if kept else rf"(?P<kept>(?!))|(?P<word>{pattern})"
+
+        def in_words(match: re.Match[str]) -> str:
+            if match["kept"] is not None:
+                return match[0]
+            word = words[match["word"].lower()]
+            return word[:1].upper() + word[1:] if match["word"][:1].isupper() else word
+
+        return re.sub(spoken, in_words, text, flags=re.IGNORECASE)
+
+    def said_in(self, content: T, names: Collection[str] = ()) -> T:
+        """The same of every text of a dataclass, mapping or tuple: a page, or the results of a first page."""
+        if self == LENDING:
+            return content
+        return self._said_in(content, frozenset(names))
+
+    def _said_in(self, content: Any, names: Collection[str]) -> Any:
+        if type(content) is str:  # no key: those are members of enumerations
+            return self.said(content, names)
+        if isinstance(content, tuple) and not hasattr(content, "_fields"):
+            return tuple(self._said_in(part, names) for part in content)
+        if isinstance(content, Mapping):
+            return {key: self._said_in(part, names) for key, part in content.items()}
+        if is_dataclass(content) and not isinstance(content, type):
+            changed = {f.name: self._said_in(getattr(content, f.name), names) for f in fields(content) if f.init}
+            return replace(content, **changed)
+        return content
+
+
+LENDING: Final = DecisionWords()
+_DOMAINS: Final = (
+    (
+        r"hir(?:e|ed|ing)|recruit\w*|shortlist\w*",
+        DecisionWords(favourable="hired", unfavourable="rejected", unit="candidates"),
+    ),
+    (
+        r"releas\w*|detain\w*|detention|bail|parole\w*",
+        DecisionWords(favourable="released", unfavourable="detained", unit="defendants"),
+    ),
+    (
+        r"admit\w*|admission\w*|enrol\w*",
+        DecisionWords(favourable="admitted", unfavourable="rejected", unit="applicants"),
+    ),
+)
+
+
+def words_by_domain(*names: str) -> DecisionWords:
+    """The words of a decision by names that a spec gives it: its column, its values, the title."""
+    text = " ".join(names).replace("_", " ")
+    return next(
+        (words for pattern, words in _DOMAINS if re.search(rf"\b(?:{pattern})\b", text, re.IGNORECASE)), LENDING
+    )

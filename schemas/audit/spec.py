@@ -21,6 +21,7 @@ from schemas.audit.partition import ALL, By, Growth, Sampling, Size
 from schemas.audit.source import KeptRefusals, Source
 from schemas.bounds import Code, Seed, Strict
 from schemas.errors import SpecError, nearest, raise_together
+from schemas.questions import DecisionWords, words_by_domain
 from schemas.terms import NO_FEATURE, Kind
 from schemas.vintages import Year
 
@@ -37,6 +38,9 @@ class Decision(Strict):
     neither: tuple[Code, ...] = Field(
         (), description="values that are no decision, such as withdrawn; their rows are refused as `not_a_decision`"
     )
+    words: DecisionWords | None = Field(
+        None, description="what the two sides and the people are called; by the names of column and values if null"
+    )
 
     @model_validator(mode="after")
     def _is_chosen(self) -> Self:
@@ -46,6 +50,11 @@ class Decision(Strict):
         if UNCONFIRMED in (*self.favourable, *self.unfavourable):
             raise ValueError(f"which values of {self.column} favour the applicant, and which do not? {advice}")
         return self
+
+    @property
+    def spoken(self) -> DecisionWords:
+        """What the two sides and the people are called."""
+        return self.words or words_by_domain(self.column, *self.favourable, *self.unfavourable)
 
     @model_validator(mode="after")
     def _disjoint(self) -> Self:
