@@ -5,7 +5,7 @@ limit has a column of its own.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from schemas.questions import QUESTIONS, STATES
@@ -64,7 +64,9 @@ def _question(theory: Theory, groups: Groups, most: int) -> Question:
     overall_row = groups.run.theory(theory)
     state = State.NOT_RUN if overall_row is None else overall_row.state
     effects = effects_of(theory, groups)
-    answer = answer_of(theory, state, effects, groups)
+    if state in (State.NOT_RUN, State.INFORMATION):  # no interval of these covers as it says
+        effects = tuple(replace(effect, low=None, high=None) for effect in effects)
+    answer = answer_of(theory, effects, groups)
     sentence, shown = _result(theory, state, answer, effects, groups, most)
     return Question(
         theory=theory,
@@ -120,12 +122,12 @@ def effect_of(theory: Theory, key: Key, row: Row, groups: Groups) -> Effect | No
     )
 
 
-def answer_of(theory: Theory, state: State, effects: Sequence[Effect], groups: Groups) -> Answer:
+def answer_of(theory: Theory, effects: Sequence[Effect], groups: Groups) -> Answer:
     """What the printed intervals show: a difference, less than the limit in every group, or neither."""
-    if state in (State.NOT_RUN, State.INFORMATION) or not effects or any(e.low is None for e in effects):
-        return ""
     if any(effect.excludes for effect in effects) or (theory is Theory.SIMILAR_APPLICANTS and groups.run.parts):
         return DIFFERS
+    if all(effect.low is None for effect in effects):
+        return ""
     judged = [standing for standing in groups.standings(theory) if not standing.withheld]
     inside = [_below_limit(theory, effect, groups) for effect in effects]
     return SAME if len(effects) == len(judged) and all(inside) else OPEN
@@ -271,7 +273,7 @@ def _by_rate(group: Group) -> tuple[float, str]:
 def _similar(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
     columns = groups.run.columns.get(named[0].key)
     unknown = "" if columns else "_unknown"
-    if answer in (OPEN, SAME):
+    if answer != DIFFERS:
         effects = ", ".join(_signed(effect, groups) for effect in named)
         return groups.said("result", f"similar_open{unknown}", n=columns, effects=effects)[0]
     first = named[0]
@@ -281,7 +283,7 @@ def _similar(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
 
 
 def _causal(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
-    if answer in (OPEN, SAME):
+    if answer != DIFFERS:
         effects = ", ".join(_signed(effect, groups) for effect in named)
         return groups.said("result", "causal_open", effects=effects)[0]
     # In the other group they would be approved more often where they are approved less often now.

@@ -21,7 +21,6 @@ from schemas.vintages import place_of
 from tasks.pipeline.registry import OUTCOMES_METHOD
 from tasks.reporting.first_page.answers import questions
 from tasks.reporting.first_page.facts import (
-    PEOPLE,
     About,
     Benchmark,
     Files,
@@ -150,9 +149,7 @@ def _about(material: Material) -> About:
 
 def _names(material: Material) -> Mapping[str, str]:
     """The spec's words for people and decisions."""
-    words = getattr(material.settings.decision, "words", None)
-    if words is None:
-        return PEOPLE
+    words = material.settings.decision.spoken
     return {"applicants": words.unit, "approved": words.favourable, "denied": words.unfavourable}
 
 

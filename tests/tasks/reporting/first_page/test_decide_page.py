@@ -17,7 +17,6 @@ from schemas.tables.verdicts import VERDICTS
 from schemas.terms import State, Theory
 from tasks.reporting.first_page import facts as module
 from tasks.reporting.first_page.facts import (
-    BANNED,
     Benchmark,
     Files,
     GraphTests,

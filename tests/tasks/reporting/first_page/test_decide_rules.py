@@ -22,7 +22,7 @@ from decide_runs import (
 from schemas.terms import Theory
 from tasks.reporting.first_page.facts import Group, Groups, LeftOut, Run, sentences
 from tasks.reporting.first_page.result import figures
-from tasks.reporting.first_page.rules import MOST_LINES, RULES, STEPS, View, cannot_tell, changes, next_steps
+from tasks.reporting.first_page.rules import MOST_LINES, RULES, STEPS, View, cannot_tell, next_steps, remarks
 
 
 def view(run):
@@ -232,19 +232,19 @@ def everything(**more):
 
 def test_rules_are_printed_in_their_order_and_three_at_most():
     assert all(told(everything(), name) for name, _ in RULES)
-    assert [name for name, _ in changes(view(everything()))] == ["confounder", "no_credit_score", "year_lacks"]
+    assert [name for name, _ in remarks(view(everything()))] == ["confounder", "no_credit_score", "year_lacks"]
     own, public = everything(), everything(public=True)
     assert {name for name, _ in STEPS if told(own, name) or told(public, name)} == {name for name, _ in STEPS}
     assert [name for name, _ in next_steps(view(own))] == ["fix_data", "by_lender", "read_files"]
     assert [name for name, _ in next_steps(view(public))] == ["fix_data", "add_columns", "by_lender"]
     assert MOST_LINES == 3
     later = replace(everything(), credit_history=True, warnings=(), lenders=1)
-    assert [name for name, _ in changes(view(later))] == ["confounder", "year_lacks", "left_out"]
+    assert [name for name, _ in remarks(view(later))] == ["confounder", "year_lacks", "left_out"]
     assert [name for name, _ in next_steps(view(later))] == ["read_files", "ask_reasons", "repeat"]
 
 
 def test_where_no_rule_applies_nothing_is_printed():
-    assert changes(view(inside())) == ()
+    assert remarks(view(inside())) == ()
     assert next_steps(view(inside())) == ()
 
 
