@@ -426,7 +426,7 @@ class Run:
 # --------------------------------------------------------------------------------------------------------------------
 # The judged groups of a run: their order, their printed names, and the state of each in a theory.
 #
-# Scope: people and states. A group whose methods contradict each other has too little to say (verdicts.md 5).
+# Scope: people and states. A group whose methods contradict each other is inconclusive (verdicts.md 5).
 
 
 WORST = tuple(STATES)

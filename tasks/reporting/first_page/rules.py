@@ -194,7 +194,7 @@ class View:
                 yield key
 
     def open_rows(self) -> Iterator[Row]:
-        """Rows with too little to say of groups with enough people, by theory, the group of the figures first."""
+        """Inconclusive rows of groups with enough people, by theory, the group of the figures first."""
         for theory in MEASURED:
             for key in self.ordered():
                 status = self.groups.standing(theory, key)
