@@ -109,7 +109,6 @@ def run_of(material: Material) -> Run:
         support={key: row["support"] for key, row in deciding_rows.items() if row["support"] is not None},
         unknown=_unknown(material),
         about=_about(material),
-        names=_names(material),
         run=settings.run,
         neighbours=_neighbours(material),
         credit_history=_credit_history(material),
@@ -145,12 +144,6 @@ def _about(material: Material) -> About:
     )
     rows = None if read is None else read["rows"]
     return About(who.strip() or material.title, decisions_of(material), rows, f"{day.day} {day:%B %Y}")
-
-
-def _names(material: Material) -> Mapping[str, str]:
-    """The spec's words for people and decisions."""
-    words = material.settings.decision.spoken
-    return {"applicants": words.unit, "approved": words.favourable, "denied": words.unfavourable}
 
 
 def _lacks(material: Material) -> tuple[str, ...]:
@@ -354,7 +347,7 @@ def _lenders(source: Source) -> int | None:
 # The first page of a run: its parts together, and their texts within the number of words that it has room for.
 
 
-MOST_WORDS = 276
+MOST_WORDS = 300
 """Of all texts below the headline; the page has 350 there, and headings, signatures and axes need the rest."""
 OF_A_RESULT = (45, 32, 24)
 """Words that a result may have: the first number with which the page keeps its own."""
@@ -411,20 +404,18 @@ def _lines(ruled: Ruled) -> tuple[Line, ...]:
 def _fitted(page: Decision, change: Ruled, steps: Ruled, least: int) -> Decision:
     """The page with its lines shortened, and then left out from the last on, until it keeps its words.
 
-    What the page cannot show stays whole, and so do ``least`` steps and one line of what to know.
+    What the page cannot show stays whole, and so do ``least`` steps.
     """
     while below_headline(page) > MOST_WORDS:
         at, form = _shorter(page.change, change)
         if form:
             page = replace(page, change=_exchanged(page.change, at, form))
-            continue
-        at, form = _shorter(page.next, steps)
-        if form:
-            page = replace(page, next=_exchanged(page.next, at, form))
-        elif len(page.next) > max(least, 2):
+        elif len(page.next) > max(least, LEAST_LINES):
             page = replace(page, next=page.next[:-1])
-        elif len(page.change) > 1:
+        elif page.change:
             page = replace(page, change=page.change[:-1])
+        elif (shorter := _shorter(page.next, steps))[1]:
+            page = replace(page, next=_exchanged(page.next, *shorter))
         elif len(page.next) > least:
             page = replace(page, next=page.next[:-1])
         else:

@@ -142,13 +142,6 @@ def test_more_than_six_groups_are_the_four_lowest_and_a_number():
     assert rates_of(few) == "Of 100 applicants approved: G0 50, G1 54, G2 58, white 91 and 1 more."
 
 
-def test_the_words_of_the_spec_stand_for_people_and_decisions():
-    names = {"applicants": "defendants", "approved": "released", "denied": "detained"}
-    found = answered(replace(one((-13, -20, -6), OUTSIDE), names=names))
-    assert "Black defendants were released 13 points less often" in found.sentence
-    assert "applicants" not in found.sentence
-
-
 PART = Finding(
     "part", "race", "Black", "purpose: refinance", 0.25, 0.21, 0.30, 80,
     "Where purpose is refinance, similar Black applicants were approved 25 points less often (21 to 30).",
