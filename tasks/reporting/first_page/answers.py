@@ -28,11 +28,14 @@ from tasks.reporting.first_page.facts import (
 from tasks.reporting.first_page.facts import words as words_of
 from tasks.reporting.first_page.result import DIFFERS, OPEN, SAME, Answer, Effect, Question
 from tasks.reporting.material import listed
+from tasks.reporting.plain_words import longest_sentence
 from tasks.reporting.text import count
 
 MOST_RATES = 6
 """Groups whose rates are printed; of more, the lowest four."""
 LOWEST = 4
+MOST_OF_A_SENTENCE = 25
+"""Words."""
 MOST_NAMED = 2
 """Groups that a sentence names with their numbers."""
 EQUAL_COSTS = 100.0
@@ -178,7 +181,8 @@ def _result(
         (_with_numbers(theory, answer, first, named[:n], len(effects) - n, groups), tuple(named[:n]))
         for n in range(min(len(named), MOST_NAMED), 0, -1)
     ]
-    return next((form for form in forms if words_of(form[0]) <= most), min(forms, key=lambda form: words_of(form[0])))
+    plain = [form for form in forms if longest_sentence([form[0]]) <= MOST_OF_A_SENTENCE] or forms[-1:]
+    return next((form for form in plain if words_of(form[0]) <= most), min(plain, key=lambda form: words_of(form[0])))
 
 
 def _with_numbers(
@@ -256,13 +260,16 @@ def rates_of(groups: Groups) -> str:
         return said("result", "rates_withheld")[0] if published else ""
     makers = {group.decision_maker for group in published}
     name = "rates_of_model" if makers == {DecisionMaker.MODEL} else "rates"
-    shown = visible if len(visible) <= MOST_RATES else visible[:LOWEST]
-    rates = [f"{groups.label(group.key)} {group.approval_text or of_100(group.approval or 0.0)}" for group in shown]
-    rest = len(published) - len(shown)
-    text = ", ".join(rates)
-    if rest:
-        text = said("result", "and_more", rates=text, n=rest)[0]
-    return said("result", name, rates=text)[0]
+    for n in (len(visible), LOWEST, 3, 2, 1):
+        if len(published) > MOST_RATES and n > LOWEST:
+            continue
+        rates = ", ".join(f"{groups.label(g.key)} {g.approval_text or of_100(g.approval or 0.0)}" for g in visible[:n])
+        if rest := len(published) - len(visible[:n]):
+            rates = said("result", "and_more", rates=rates, n=rest)[0]
+        text = said("result", name, rates=rates)[0]
+        if longest_sentence([text]) <= MOST_OF_A_SENTENCE:
+            break
+    return text
 
 
 def _by_rate(group: Group) -> tuple[float, str]:

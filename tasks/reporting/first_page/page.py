@@ -121,7 +121,7 @@ def run_of(material: Material) -> Run:
         year=settings.year,
         lacking=tuple(name for name in settings.source.lacking if GROUP not in name),
         public=settings.source.kind == "hmda",
-        lenders=_lenders(settings.source),
+        lenders=1 if _only_lender(material) else _lenders(settings.source),
         sampled=bool(_SAMPLED.search(settings.source.words.replace("_", " "))),
         sample=min(counts, key=lambda part: (part[0] / part[1], -part[1]), default=None),
         years_old=int(settings.run_day[:4]) - settings.year,
@@ -132,11 +132,7 @@ def _about(material: Material) -> About:
     """Who is audited, by what, and when."""
     settings = material.settings
     read = next(iter(material.named(SOURCE_READ.name)), None)
-    day = date.fromisoformat(settings.run_day)
-    lender = (read or {}).get("lender") or ""
-    part = material.part
-    if part is not None and part.column in LENDER:
-        lender = part.value
+    day, lender = date.fromisoformat(settings.run_day), _only_lender(material)
     who = (
         said("about", "lender", name=lender)[0]
         if lender
@@ -144,6 +140,14 @@ def _about(material: Material) -> About:
     )
     rows = None if read is None else read["rows"]
     return About(who.strip() or material.title, decisions_of(material), rows, f"{day.day} {day:%B %Y}")
+
+
+def _only_lender(material: Material) -> str:
+    """The lender of all rows, by its identifier; empty where they are of several or none is named."""
+    part = material.part
+    if part is not None and part.column in LENDER:
+        return part.value
+    return next((row.get("lender") or "" for row in material.named(SOURCE_READ.name)), "")
 
 
 def _lacks(material: Material) -> tuple[str, ...]:

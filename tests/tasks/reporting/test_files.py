@@ -11,7 +11,7 @@ import pytest
 from decide_runs import boston, texas
 from report_tables import HOSTILE, RUN, UNBROKEN, material, renamed, settings, spec
 
-from tasks.reporting.exports.plain_words import banned_in
+from tasks.reporting.plain_words import banned_in
 from tasks.reporting.first_page.facts import Group, Run
 from tasks.reporting.material import RESTRICTED, Material
 from tasks.reporting.pages import FIRST, METHOD, files
