@@ -150,8 +150,6 @@ def part(share: float) -> str:
 
 Key = tuple[str, str]
 """Protected attribute and group: groups of two attributes may have one name."""
-PEOPLE: Mapping[str, str] = {"applicants": "applicants", "approved": "approved", "denied": "denied"}
-"""Words for people and decisions where the spec has none of its own."""
 LEFT_OUT = 0.05
 """Share of applications without every feature above which the page has a line on them."""
 TINY = 1e-9
@@ -385,8 +383,6 @@ class Run:
     power: str = ""
     """Which difference in a part would have been seen, in a sentence."""
     about: About = About()
-    names: Mapping[str, str] = field(default_factory=lambda: PEOPLE)
-    """Words of the spec for people and decisions."""
     run: str = ""
     """Its id."""
     strongest: Mapping[Key, Benchmark] = field(default_factory=dict)
@@ -541,13 +537,9 @@ class Groups:
         key = self.reference_key(attribute)
         return forms("groups", "reference")[0] if key is None else self.label(key)
 
-    def said(self, part: str, name: str, /, **words: object) -> tuple[str, ...]:
-        """The forms of a sentence with its places filled in, and with the spec's words for people and decisions."""
-        return said(part, name, **{**self.run.names, **words})
-
     def number(self, part: str, name: str, n: int) -> str:
         """A number with its noun."""
-        singular, several = self.said(part, name, n=n)
+        singular, several = said(part, name, n=n)
         return singular if n == 1 else several
 
     def named(self, keys: Sequence[Key]) -> str:

@@ -36,7 +36,7 @@ def lines(run):
 
 def test_boston_as_in_the_example():
     found = of(boston())
-    assert found.title == "Black compared with white, points of approval"
+    assert found.title == "Points of approval: Black compared with white"
     assert (found.key, found.reference, found.among) == (("race", "Black"), "white", 2)
     assert found.caption == "Chosen among 2 groups."
     printed = [(each.label, each.detail, each.text, each.shown_interval) for each in found.comparisons]
@@ -88,7 +88,7 @@ def test_without_an_adjusted_row_the_plain_gap_chooses():
     assert choice(Groups(Run((), groups))) == (("race", "B"), 2), "the largest group, where no interval is known"
     few = tuple(replace(group, n=3) for group in groups)
     found = of(Run(rows, few))
-    assert (found.key, found.caption) == (None, "No group has enough people.")
+    assert (found.key, found.caption) == (None, "No group has enough applicants.")
     assert [each.text for each in found.comparisons] == ["Not run"] * 3
     whole_row = replace(rows[0], role="theory", group="", state=LITTLE)
     judged = of(Run((*rows, whole_row), few)).comparisons
