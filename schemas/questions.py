@@ -111,6 +111,8 @@ def state_now(state: str) -> str:
 
 def state_words(state: str) -> str:
     """A state in words; one that this version does not know, by its key."""
+    if state == WITHHELD:
+        return f"{STATES[State.INCONCLUSIVE].words} (withheld)"
     return STATES[State(state)].words if state in STATES else state.replace("_", " ")
 
 

@@ -63,7 +63,14 @@ def test_a_recorded_spec_or_row_of_before_is_read_with_the_keys_of_now():
 
 
 ROW = {
-    **{"theory": Theory.SIMILAR_APPLICANTS, "role": "primary", "value": 0.13, "low": 0.06, "high": 0.18},
+    **{
+        "theory": Theory.SIMILAR_APPLICANTS,
+        "role": "primary",
+        "scale": "linear",
+        "value": 0.13,
+        "low": 0.06,
+        "high": 0.18,
+    },
     **{"hull_low": None, "hull_high": None, "plain_low": 0.07, "plain_high": 0.19, "limit": 0.02, "side": "at_most"},
     **{"limit_used": 0.02, "detectable": 0.1, "p_breach": 0.01, "robustness": 0.12},
 }

@@ -216,7 +216,7 @@ def test_methods_that_point_apart_are_told_in_the_first_part():
     found = pages(agreement=built(AGREEMENT, rows))
     notice = part(found["similar-applicants"], "answer").notices[0]
     assert notice.points == (
-        "Black: adjusted comparison Outside the limit, nearest applicants Within the limit. Too little to say until this is "
+        "Black: adjusted comparison Outside the limit, nearest applicants Within the limit. Too little to say until this is "  # noqa: E501
         "settled.",
     )
     assert part(found["approval-rates"], "answer").notices == ()
