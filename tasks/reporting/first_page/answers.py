@@ -128,7 +128,9 @@ def effect_of(theory: Theory, key: Key, row: Row, groups: Groups) -> Effect | No
 
 def answer_of(theory: Theory, effects: Sequence[Effect], groups: Groups) -> Answer:
     """What the printed intervals show: a difference, less than the limit in every group, or neither."""
-    if any(effect.excludes for effect in effects) or (theory is Theory.SIMILAR_APPLICANTS and groups.run.parts):
+    if any(effect.excludes for effect in effects) or (
+        theory is Theory.SIMILAR_APPLICANTS and groups.run.differing_parts
+    ):
         return DIFFERS
     if all(effect.low is None for effect in effects):
         return ""
@@ -174,12 +176,13 @@ def _result(
         named = [effect for effect in effects if effect.excludes]
         named = [effect for effect in named if (effect.value < effect.none) == (named[0].value < named[0].none)]
     if answer == DIFFERS and not named:
-        return f"{first} {groups.run.parts[0].sentence}", (part_effect(groups.run.parts[0]),)
+        return f"{first} {groups.run.differing_parts[0].sentence}", (part_effect(groups.run.differing_parts[0]),)
     if not named:
         return " ".join(filter(None, (first, _without_numbers(theory, groups)))), ()
+    most_named = 1 if theory is Theory.PATH_TO_APPROVAL else MOST_NAMED
     forms = [
         (_with_numbers(theory, answer, first, named[:n], len(effects) - n, groups), tuple(named[:n]))
-        for n in range(min(len(named), MOST_NAMED), 0, -1)
+        for n in range(min(len(named), most_named), 0, -1)
     ]
     plain = [form for form in forms if longest_sentence([form[0]]) <= MOST_OF_A_SENTENCE] or forms[-1:]
     return next((form for form in plain if words_of(form[0]) <= most), min(plain, key=lambda form: words_of(form[0])))
@@ -319,11 +322,11 @@ def _without_numbers(theory: Theory, groups: Groups) -> str:
     standings = groups.standings(theory)
     no_path = [s.key for s in standings if s.row is not None and s.row.role == "adds" and s.state is State.OUTSIDE]
     if no_path:
-        return said("result", "path_none", groups=groups.named(no_path))[0]
+        return said("result", "path_none", people=groups.applicants(no_path))[0]
     if standings and all(standing.withheld for standing in standings):
         return said("result", "withheld")[0]
     if standings:
-        return said("result", "few", groups=groups.named([standing.key for standing in standings]))[0]
+        return said("result", "few", people=groups.applicants([standing.key for standing in standings]))[0]
     return said("result", "nothing")[0]
 
 
@@ -372,7 +375,7 @@ def _against(theory: Theory, state: State, groups: Groups) -> str:
     words |= _limit_words(theory, row)
     if state is not State.INCONCLUSIVE:
         words["side"] = said("against", "below" if state is State.OUTSIDE else "above")[0]
-        words["whom"] = _whom(matching, rows, groups)
+        words["which"] = _which(matching, rows, groups)
         return said("against", "of_ratio" if is_ratio else "of_points", **words)[0]
     if row.value is None:
         return said("against", "open_few", **words)[0]
@@ -395,13 +398,13 @@ def _clearest(theory: Theory, standings: Sequence[Standing], groups: Groups) -> 
     return next((rows[key] for key in order if rows.get(key) is not None), next(iter(rows.values()), None))
 
 
-def _whom(matching: Sequence[Standing], rows: Sequence[Standing], groups: Groups) -> str:
+def _which(matching: Sequence[Standing], rows: Sequence[Standing], groups: Groups) -> str:
     """The groups of a state where others have another one; empty where all have it."""
     if len(matching) == len(rows):
         return ""
     keys = [standing.key for standing in matching]
     named = groups.named(keys) if len(keys) <= MOST_NAMED else said("against", "groups", n=len(keys), of=len(rows))[0]
-    return said("against", "whom", groups=named)[0]
+    return said("against", "which", groups=named)[0]
 
 
 def _limit_words(theory: Theory, row: Row) -> dict[str, str]:

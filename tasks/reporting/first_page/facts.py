@@ -380,8 +380,6 @@ class Run:
     """Share of a group with comparable applicants in the reference group."""
     unknown: Mapping[str, float] = field(default_factory=dict)
     """Attribute -> share of the applications whose group is not known."""
-    power: str = ""
-    """Which difference in a part would have been seen, in a sentence."""
     about: About = About()
     run: str = ""
     """Its id."""
@@ -409,7 +407,7 @@ class Run:
     """Age of the data in the year of the run; None where it does not matter."""
 
     @property
-    def parts(self) -> tuple[Finding, ...]:
+    def differing_parts(self) -> tuple[Finding, ...]:
         """Parts of a group in which similar applicants were shown to be approved less often."""
         return tuple(finding for finding in self.findings if finding.kind == "part")
 
@@ -545,7 +543,13 @@ class Groups:
     def named(self, keys: Sequence[Key]) -> str:
         """Groups in a sentence: up to two by name, more by their number."""
         labels = [self.label(key) for key in keys]
-        return listed(labels) if len(labels) <= 2 else said("groups", "counted", n=len(labels))[0]
+        return listed(labels) if len(labels) <= 2 else said("groups", "groups", n=len(labels))[0]
+
+    def applicants(self, keys: Sequence[Key]) -> str:
+        """The people of groups in a sentence: of up to two by name."""
+        if len(keys) > 2:
+            return said("groups", "counted", n=len(keys))[0]
+        return said("groups", "named", names=self.named(keys))[0]
 
     def references(self, keys: Iterable[Key]) -> tuple[str, ...]:
         """The reference groups they are compared with: by name where all have the same one."""

@@ -408,7 +408,7 @@ def _lines(ruled: Ruled) -> tuple[Line, ...]:
 def _fitted(page: Decision, change: Ruled, steps: Ruled, least: int) -> Decision:
     """The page with its lines shortened, and then left out from the last on, until it keeps its words.
 
-    What the page cannot show stays whole, and so do ``least`` steps.
+    The three lines of what the page cannot show stay, and so do ``least`` steps.
     """
     while below_headline(page) > MOST_WORDS:
         at, form = _shorter(page.change, change)
@@ -422,6 +422,8 @@ def _fitted(page: Decision, change: Ruled, steps: Ruled, least: int) -> Decision
             page = replace(page, next=_exchanged(page.next, *shorter))
         elif len(page.next) > least:
             page = replace(page, next=page.next[:-1])
+        elif extra := [line for line in page.cannot if line.rule in ("lost", "asked")]:
+            page = replace(page, cannot=tuple(line for line in page.cannot if line is not extra[-1]))
         else:
             break
     return page

@@ -74,23 +74,27 @@ def _strongest_result(groups: Groups, rows: Sequence[Question]) -> tuple[str, Wo
             states = {_state(effect, groups) for effect in similar}
             rule = "similar_lacking" if not run.complete else "similar_within" if states == {State.WITHIN} else rule
         lacks = f" ({listed(run.lacks)})" if run.lacks else ""
-        return rule, _whom(similar, groups) | {"lacking": lacks}, [effect.key for effect in similar]
-    if run.parts and Theory.SIMILAR_APPLICANTS in reliable:
-        part = run.parts[0]
+        return rule, _people(similar, groups) | {"lacking": lacks}, [effect.key for effect in similar]
+    if run.differing_parts and Theory.SIMILAR_APPLICANTS in reliable:
+        part = run.differing_parts[0]
         key = (part.attribute, part.group)
         column, _, level = part.part.partition(": ")
         return "part", {"groups": groups.label(key), "part": f"{column} is {level}"}, [key]
     if less.get(Theory.APPROVAL_RATES):
         compared = Theory.SIMILAR_APPLICANTS in reliable and reliable[Theory.SIMILAR_APPLICANTS].answer
         rule = "rates" if compared else "rates_alone"
-        return rule, _whom(less[Theory.APPROVAL_RATES], groups), [effect.key for effect in less[Theory.APPROVAL_RATES]]
+        return (
+            rule,
+            _people(less[Theory.APPROVAL_RATES], groups),
+            [effect.key for effect in less[Theory.APPROVAL_RATES]],
+        )
     for rule, theory, effects in (
         ("similar_more", Theory.SIMILAR_APPLICANTS, more),
         ("causal", Theory.CAUSAL_MODEL, less),
         ("rates_more", Theory.APPROVAL_RATES, more),
     ):
         if differing := effects.get(theory):
-            return rule, _whom(differing, groups), [effect.key for effect in differing]
+            return rule, _people(differing, groups), [effect.key for effect in differing]
     names = sentences()["elsewhere"]
     elsewhere = [
         names[row.theory]
@@ -118,11 +122,12 @@ def _state(effect: Effect, groups: Groups) -> State:
     return groups.standing(Theory.SIMILAR_APPLICANTS, effect.key).state
 
 
-def _whom(effects: Sequence[Effect], groups: Groups) -> Words:
+def _people(effects: Sequence[Effect], groups: Groups) -> Words:
     """Groups, and the reference group that all of them have; else the word for one."""
     references = {groups.reference_label(effect.key[0]) for effect in effects}
     reference = references.pop() if len(references) == 1 else forms("groups", "reference")[0]
-    return {"groups": groups.named([effect.key for effect in effects]), "reference": reference}
+    keys = [effect.key for effect in effects]
+    return {"people": groups.applicants(keys), "groups": groups.named(keys), "reference": reference}
 
 
 def _smallest_seen(groups: Groups) -> float | None:
@@ -303,7 +308,6 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("no_credit_score", _no_credit_score),
     ("year_lacks", _missing_columns),
     ("left_out", _left_out),
-    ("power", lambda view: (view.groups.run.power,) if view.groups.run.power else ()),
     ("detectable", _detectable),
     ("missing_limit", lambda view: forms("know", "missing_limit") if view.without_limit() else ()),
 )
@@ -318,7 +322,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
 
 OLD = 5
 """Years after which data say little of decisions made today: a choice of this project."""
-MOST_WORDS_OF_LOST = 34
+MOST_WORDS_OF_LOST = 24
 """Of the line on groups that lost rows."""
 MOST_TIMES = 10
 """Times this year's number beyond which nobody can wait for more."""

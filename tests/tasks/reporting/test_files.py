@@ -11,10 +11,10 @@ import pytest
 from decide_runs import boston, texas
 from report_tables import HOSTILE, RUN, UNBROKEN, material, renamed, settings, spec
 
-from tasks.reporting.plain_words import banned_in
 from tasks.reporting.first_page.facts import Group, Run
 from tasks.reporting.material import RESTRICTED, Material
 from tasks.reporting.pages import FIRST, METHOD, files
+from tasks.reporting.plain_words import banned_in
 
 DRAFT = "Draft. Prepared by: open. Reviewed by: open. Approved by: open."
 ALWAYS = {"report.html", "pages/quality.html", "evidence/outcomes.html", "method.html", "report.json", "measures.xlsx"}

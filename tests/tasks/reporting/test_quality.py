@@ -11,9 +11,9 @@ from schemas.terms import Theory
 from tasks.reporting.charts.layout import element
 from tasks.reporting.data_page import MOST_ROWS, own_limits, quality
 from tasks.reporting.data_page import OWN_LIMITS_MOST_ROWS as MOST_LIMITS
-from tasks.reporting.plain_words import banned_in
 from tasks.reporting.first_page.facts import Group, Groups, Run
 from tasks.reporting.material import Material
+from tasks.reporting.plain_words import banned_in
 from tasks.reporting.question_pages.charts import agreement
 
 MOST_WORDS = 700

@@ -22,34 +22,34 @@ ALIKE = Theory.SIMILAR_APPLICANTS
 BLACK = ("race", "Black")
 
 
-def excludes(row):
+def excludes(line):
     """Whether the first interval that a result prints excludes no difference, read from its text alone."""
-    ends = [tuple(float(end.replace(MINUS, "-")) for end in pair) for pair in ENDS.findall(row.sentence)]
+    ends = [tuple(float(end.replace(MINUS, "-")) for end in pair) for pair in ENDS.findall(line.sentence)]
     if not ends:
         return None
     low, high = ends[0]
-    if row.theory is Theory.PATH_TO_APPROVAL:
+    if line.theory is Theory.PATH_TO_APPROVAL:
         return not low <= 100 <= high
-    signed = any(sign in ENDS.search(row.sentence)[0] for sign in f"+{MINUS}")
+    signed = any(sign in ENDS.search(line.sentence)[0] for sign in f"+{MINUS}")
     return low > 0 or high < 0 if signed else low > 0
 
 
 def contradictions(page):
     """Rows whose first word is not that of the interval beside it, or that have the word of a state."""
     wrong = []
-    for row in page.questions:
-        says = {DIFFERENT[row.theory]: True}.get(row.sentence.split(" ")[0], False)
-        shown = excludes(row)
+    for line in page.questions:
+        says = {DIFFERENT[line.theory]: True}.get(line.sentence.split(" ")[0], False)
+        shown = excludes(line)
         if shown is not None and says is not shown:
-            wrong.append((row.theory, row.sentence))
-        if shown is None and row.theory in DIFFERENT and says and row.effects:
-            wrong.append((row.theory, row.sentence))
-        own = STATES[row.state].words
+            wrong.append((line.theory, line.sentence))
+        if shown is None and line.theory in DIFFERENT and says and line.effects:
+            wrong.append((line.theory, line.sentence))
+        own = STATES[line.state].words
         others = [state.words for state in STATES.values() if state.words != own]
-        for text in (row.sentence, row.against, row.reliable):
-            wrong += [(row.theory, text) for words in others if words.casefold() in text.casefold()]
-        if own.casefold() in row.sentence.casefold() and own not in ("Not run",):
-            wrong.append((row.theory, row.sentence))
+        for text in (line.sentence, line.against, line.reliable):
+            wrong += [(line.theory, text) for words in others if words.casefold() in text.casefold()]
+        if own.casefold() in line.sentence.casefold() and own not in ("Not run",):
+            wrong.append((line.theory, line.sentence))
     return wrong
 
 
@@ -191,7 +191,7 @@ DOUBTS = {
 
 @pytest.mark.parametrize("name", DOUBTS)
 def test_how_reliable_is_the_first_doubt_that_holds(name):
-    facts, words = DOUBTS[name]
+    words = DOUBTS[name][1]
     state = LITTLE if name == "people" else OUTSIDE
     points = {"plain_low": 0.06, "plain_high": 0.2, "robustness": 0.12}
     later = [DOUBTS[each][0] for each in list(DOUBTS)[list(DOUBTS).index(name) :]]

@@ -42,8 +42,8 @@ from schemas.tables.counterfactuals import CAUSAL_CHECKS
 from schemas.tables.verdicts import AGREEMENT
 from schemas.terms import Theory
 from tasks.reporting.charts.layout import element
-from tasks.reporting.plain_words import banned_in
 from tasks.reporting.first_page.facts import Group, Run
+from tasks.reporting.plain_words import banned_in
 from tasks.reporting.question_pages.data import declaration
 from tasks.reporting.question_pages.page import RULES
 
