@@ -16,8 +16,9 @@ from schemas.audit.model import Model
 from schemas.audit.partition import ALL, SAMPLED, Growth, Part, unsampled
 from schemas.audit.source import Source
 from schemas.audit.spec import Decision, Explain, Protected, StageSettings
+from schemas.questions import STATES
 from schemas.table import Table
-from schemas.tables.verdicts import PREFIX, PUBLISHED_MEASURES, STATES
+from schemas.tables.verdicts import PREFIX, PUBLISHED_MEASURES
 from schemas.terms import DecisionMaker, Note, State
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -146,8 +147,8 @@ class ReportSettings(StageSettings):
     missing: str
     unconfirmed: tuple[str, ...]
     run: str
-    run_year: int
-    """Calendar year in UTC in which the run began; the age of the data counts from it."""
+    run_day: str
+    """Day in UTC on which the run began, such as 2027-01-31; the age of the data counts from its year."""
     source_sha256: str
     code: str
     """Digest of the code that made the numbers."""
@@ -157,7 +158,7 @@ class ReportSettings(StageSettings):
 
 
 RESTRICTED = "Restricted: the profile internal withholds nothing. Not to be published or passed on."
-_OF_ENDS = {*Note, STATES[State.DESCRIPTIVE]}
+_OF_ENDS = {*Note, STATES[State.INFORMATION].words}
 """Parts of a note that are about the ends of an interval, or say that none is printed."""
 
 
