@@ -111,6 +111,8 @@ def state_now(state: str) -> str:
 
 def state_words(state: str) -> str:
     """A state in words; one that this version does not know, by its key."""
+    if state == WITHHELD:
+        return f"{STATES[State.INCONCLUSIVE].words} (withheld)"
     return STATES[State(state)].words if state in STATES else state.replace("_", " ")
 
 
@@ -163,7 +165,7 @@ class DecisionWords(Strict):
     unfavourable: str = Field("denied", min_length=1, max_length=30, description="past participle: rejected, detained")
     unit: str = Field("applicants", min_length=1, max_length=30, description="the people, in the plural: candidates")
 
-    def said(self, text: str, names: Collection[str] = ()) -> str:
+    def rephrase(self, text: str, names: Collection[str] = ()) -> str:
         """A sentence about applicants in the words of this decision.
 
         Args:
@@ -174,33 +176,33 @@ class DecisionWords(Strict):
             return text
         single = {"applicant": self.unit.removesuffix("s"), "applicants": self.unit}
         words = {"approved": self.favourable, "denied": self.unfavourable, **single}
-        kept = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True) if name)
+        fixed = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True) if name)
         pattern = _APART.format("|".join(words))
-        spoken = rf"(?P<kept>{kept})|(?P<word>{pattern})" if kept else rf"(?P<kept>(?!))|(?P<word>{pattern})"
+        phrases = rf"(?P<fixed>{fixed})|(?P<word>{pattern})" if fixed else rf"(?P<fixed>(?!))|(?P<word>{pattern})"
 
         def in_words(match: re.Match[str]) -> str:
-            if match["kept"] is not None:
+            if match["fixed"] is not None:
                 return match[0]
             word = words[match["word"].lower()]
             return word[:1].upper() + word[1:] if match["word"][:1].isupper() else word
 
-        return re.sub(spoken, in_words, text, flags=re.IGNORECASE)
+        return re.sub(phrases, in_words, text, flags=re.IGNORECASE)
 
-    def said_in(self, content: T, names: Collection[str] = ()) -> T:
+    def rephrase_all(self, content: T, names: Collection[str] = ()) -> T:
         """The same of every text of a dataclass, mapping or tuple: a page, or the results of a first page."""
         if self == LENDING:
             return content
-        return self._said_in(content, frozenset(names))
+        return self._rephrased(content, frozenset(names))
 
-    def _said_in(self, content: Any, names: Collection[str]) -> Any:
+    def _rephrased(self, content: Any, names: Collection[str]) -> Any:
         if type(content) is str:  # no key: those are members of enumerations
-            return self.said(content, names)
+            return self.rephrase(content, names)
         if isinstance(content, tuple) and not hasattr(content, "_fields"):
-            return tuple(self._said_in(part, names) for part in content)
+            return tuple(self._rephrased(part, names) for part in content)
         if isinstance(content, Mapping):
-            return {key: self._said_in(part, names) for key, part in content.items()}
+            return {key: self._rephrased(part, names) for key, part in content.items()}
         if is_dataclass(content) and not isinstance(content, type):
-            changed = {f.name: self._said_in(getattr(content, f.name), names) for f in fields(content) if f.init}
+            changed = {f.name: self._rephrased(getattr(content, f.name), names) for f in fields(content) if f.init}
             return replace(content, **changed)
         return content
 

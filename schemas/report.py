@@ -251,21 +251,20 @@ def report_now(document: Mapping[str, Any]) -> dict[str, Any]:
     renamed = {name: [row_now(row) for row in document.get(name, ())] for name in ("questions", "figures")}
     table = document["theories"]
     rows = [row_now(dict(zip(table["columns"], row, strict=True))) for row in table["rows"]]
-    groups = [
-        {**group, "verdicts": [_turned(row_now(row)) for row in group["verdicts"]]} for group in document["groups"]
-    ]
+    groups = []
+    for group in document["groups"]:
+        verdicts = []
+        for verdict in map(row_now, group["verdicts"]):
+            effect, interval = verdict["effect"], verdict["interval"]
+            if verdict["theory"] in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL):
+                ends = effect["value"], interval["high"], interval["low"]
+                value, low, high = (None if end is None else -end for end in ends)
+                effect, interval = {**effect, "value": value}, {**interval, "low": low, "high": high}
+            verdicts.append({**verdict, "effect": effect, "interval": interval})
+        groups.append({**group, "verdicts": verdicts})
     turned = [list(in_approval(row).values()) for row in rows]
     theories = {"columns": table["columns"], "rows": turned}
     return {**document, **renamed, "groups": groups, "theories": theories, "state": state_now(document["state"])}
-
-
-def _turned(judged: Mapping[str, Any]) -> dict[str, Any]:
-    """A verdict of a group with its numbers as effects on approval."""
-    if judged["theory"] not in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL):
-        return dict(judged)
-    effect, interval = judged["effect"], judged["interval"]
-    value, low, high = (None if end is None else -end for end in (effect["value"], interval["high"], interval["low"]))
-    return {**judged, "effect": {**effect, "value": value}, "interval": {**interval, "low": low, "high": high}}
 
 
 def schema() -> dict[str, Any]:

@@ -52,7 +52,7 @@ class Decision(Strict):
         return self
 
     @property
-    def spoken(self) -> DecisionWords:
+    def wording(self) -> DecisionWords:
         """What the two sides and the people are called."""
         return self.words or words_by_domain(self.column, *self.favourable, *self.unfavourable)
 

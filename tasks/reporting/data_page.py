@@ -461,7 +461,7 @@ REST = "The first {n} of {of} limits; report.json and the table of verdicts have
 
 
 def own_limits(material: Material, run: Run) -> Section | None:
-    """A row a limit and group, in the unit of the measure; None where the spec sets none."""
+    """The page of the limits of the spec: a row a limit and group, in the unit of the measure; None without any."""
     rows = [row for row in run.rows if row.theory is Theory.OWN_LIMITS and row.role != "theory"]
     if not rows:
         return None
@@ -489,7 +489,7 @@ def own_limits(material: Material, run: Run) -> Section | None:
         lines.append(line)
     rest = REST.format(n=OWN_LIMITS_MOST_ROWS, of=len(rows)) if len(rows) > OWN_LIMITS_MOST_ROWS else ""
     title = QUESTIONS[Theory.OWN_LIMITS].words
-    return Section(title, "own", tables=(TableView(title, HEADER, tuple(lines), whole=len(rows), rest=rest),))
+    return Section(title, "own-limits", tables=(TableView(title, HEADER, tuple(lines), whole=len(rows), rest=rest),))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -499,7 +499,7 @@ def own_limits(material: Material, run: Run) -> Section | None:
 def quality(material: Material) -> Section:
     """All parts of the page; warnings before them."""
     run, settings = run_of(material), material.settings
-    limit_parts = agreement(material.named(AGREEMENT.name), Groups(run), in_words), own_limits(material, run)
+    said_by_methods = agreement(material.named(AGREEMENT.name), Groups(run), in_words)
     directions = tuple(
         _direction(material, row) for row in material.named(DECISION_DIRECTION.name) if not row["reversed"]
     )
@@ -511,7 +511,7 @@ def quality(material: Material) -> Section:
         missing(material),
         Section("The decision column", "decision", directions or ("See the warning at the top.",)),
         model(material),
-        *(part for part in (mitigations(material), *limit_parts) if part),
+        *(part for part in (mitigations(material), said_by_methods) if part),
         encodings(material),
         checks(material.named(VALIDATIONS.name), settings.run),
         Section(

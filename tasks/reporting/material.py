@@ -120,6 +120,7 @@ NOT_SIGNED = Signed()
 
 Rows = tuple[Mapping[str, Any], ...]
 S = TypeVar("S", bound=MethodSettings)
+C = TypeVar("C")
 
 
 class ReportSettings(StageSettings):
@@ -314,6 +315,13 @@ class Material:
         """Of the audit, with the partition that the run is about."""
         title = self.settings.title or self.settings.name
         return title if self.part is None else f"{title}, {self.part.column} {self.part.value}"
+
+    def rephrase_all(self, content: C) -> C:
+        """A page or a result with the words of the decision; groups, columns and the title stay as they are written."""
+        settings = self.settings
+        attributes = {name for p in settings.protected for name in (p.name, *p.columns, p.reference, *p.groups)}
+        named = attributes | {m.group for m in self.measures} | {*settings.columns, self.title}
+        return settings.decision.wording.rephrase_all(content, named)
 
     @property
     def restricted(self) -> str:

@@ -20,7 +20,7 @@ from tasks.reporting.charts.matrix import Cell as MatrixCell
 from tasks.reporting.charts.matrix import Matrix, Row
 from tasks.reporting.charts.rows import Forest, Steps
 from tasks.reporting.charts.values import WITHHELD, Mark, Unit
-from tasks.reporting.data_page import quality
+from tasks.reporting.data_page import own_limits, quality
 from tasks.reporting.declared import Block, Declared, Form, all_declared, declared, words
 from tasks.reporting.declared import Unit as Written
 from tasks.reporting.evidence_tables import (
@@ -376,7 +376,7 @@ UNMADE = "The questions at length, evidence, definitions and workbook are made b
 
 def files(material: Material) -> dict[str, bytes]:
     """Path below the folder of the run -> content, in the order in which a reader meets them."""
-    decision = decide(run_of(material))
+    decision = material.rephrase_all(decide(run_of(material)))
     page_sections = sections(material, decision)
     frame = _frame(material, links(page_sections))
     pages = {path: page("page.html.j2", path, frame=frame, section=section) for path, section in page_sections.items()}
@@ -392,13 +392,15 @@ def files(material: Material) -> dict[str, bytes]:
 def sections(material: Material, decision: Decision) -> dict[str, Section]:
     """Path -> content of each page but the first and the definitions: questions, data, evidence."""
     named_sections = {**question_pages(material, decision), "quality": quality(material)}
+    if limits := own_limits(material, run_of(material)):
+        named_sections[QUESTIONS[Theory.OWN_LIMITS].file] = limits
     behind = {evidence_path(name): evidence(material, name) for name in measured(material)}
-    return {f"pages/{name}.html": section for name, section in named_sections.items()} | behind
+    return {f"pages/{name}.html": material.rephrase_all(section) for name, section in named_sections.items()} | behind
 
 
 def short(material: Material) -> dict[str, bytes]:
     """The files of a short report, as ``files``: its first page describes how to make what it leaves out."""
-    decision, run = decide(run_of(material)), material.settings.run
+    decision, run = material.rephrase_all(decide(run_of(material))), material.settings.run
     frame = replace(_frame(material, [(FIRST, "First page"), (DOCUMENT, DOCUMENT)]), unmade=UNMADE.format(run=run))
     return {FIRST: first_page(material, decision, frame), DOCUMENT: document(material, decision, (FIRST,))}
 

@@ -533,7 +533,7 @@ class Publisher:
 
 
 def blank(row: Row) -> Row:
-    """A row that is withheld: a state that it had is too little to say."""
+    """A row that is withheld: a state that it had becomes inconclusive."""
     return {**row, **dict.fromkeys(_NUMBERS), "state": _state(row), "reason": WITHHELD, "note": ""}
 
 
