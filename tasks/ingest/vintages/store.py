@@ -504,9 +504,7 @@ def _held(lake: Lake, name: str, digest: str, year: int) -> Vintage | None:
     """The vintage that was made of the same bytes."""
     existing = next((v for v in vintages(lake) if v.sha256 == digest), None)
     if existing and existing.year != year:
-        raise DataQualityError(
-            f"{name} was declared as {year} and is held as {existing}; give --year {existing.year}"
-        )
+        raise DataQualityError(f"{name} was declared as {year} and is held as {existing}; give --year {existing.year}")
     return existing
 
 
