@@ -320,7 +320,8 @@ def model(material: Material) -> Section:
         of_group.setdefault((row["protected_attribute"], row["group"]), {})[row["metric"]] = row
     words = "What the pages say of the model holds for the lender only as far as the model follows the lender."
     if not of_group:
-        return Section("The model compared with the lender", "model", ("No model was held against the lender's decisions.",))
+        words = "No model was held against the lender's decisions."
+        return Section("The model compared with the lender", "model", (words,))
     heads = {n: head for n, head in METRICS.items() if any(n in metrics for metrics in of_group.values())}
     rows = []
     for (attribute, group), metrics in list(of_group.items())[:MODEL_MOST_ROWS]:

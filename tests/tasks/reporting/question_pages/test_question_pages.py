@@ -98,7 +98,7 @@ def test_the_answer_of_routes_begins_with_what_the_way_costs_and_counts_come_aft
 
 def test_an_answer_in_points_says_of_what_and_with_its_interval():
     said = part(pages()["similar-applicants"], "answer").words
-    assert said[0].startswith("No. Among applicants with the same 18 recorded characteristics, Black applicants")
+    assert said[0].startswith("No. Among similar applicants, Black applicants were approved 14 points less often")
     assert said[1].startswith("Points of approval, compared with similar white applicants: Black −14 [−20, −7]; ")
 
 
@@ -196,7 +196,7 @@ def test_many_groups_stay_within_words_charts_and_bytes(attributes, groups):
     run = many(attributes, groups)
     found = pages(run, spec(protected=protected))
     hold_budgets(found)
-    for name in ("approval-rates", "similar"):
+    for name in ("approval-rates", "similar-applicants"):
         view = table(found[name])
         assert len(view.rows) <= 25 < view.whole
         shown = [each[0].text for each in view.rows]
@@ -222,7 +222,7 @@ def test_methods_that_point_apart_are_told_in_the_first_part():
     found = pages(agreement=built(AGREEMENT, rows))
     notice = part(found["similar-applicants"], "answer").notices[0]
     assert notice.points == (
-        "Black: adjusted comparison Outside the limit, nearest applicants Within the limit. Too little to say until this is "  # noqa: E501
+        "Black: adjusted comparison outside the limit, nearest applicants within the limit. Inconclusive until this is "
         "settled.",
     )
     assert part(found["approval-rates"], "answer").notices == ()
