@@ -73,11 +73,11 @@ def checks(outcomes: Iterable[Check], run: str) -> Section:
         *((f"For {count(aside)} of these the rows were set aside; they stand among the rows out.",) if aside else ()),
         f"{held} checks passed. All: {table_found(run, published(VALIDATIONS).name)}.",
     )
-    tables = (_list("Checks that failed", failed),) if failed else ()
+    tables = (list_of_checks("Checks that failed", failed),) if failed else ()
     return Section("Checks of every table", "checks", words, tables=tables)
 
 
-def _list(title: str, outcomes: list[Check], *, folded: bool = False) -> TableView:
+def list_of_checks(title: str, outcomes: list[Check], *, folded: bool = False) -> TableView:
     columns = {
         "Table": lambda outcome: Cell(f"{outcome['stage']}: {outcome['table']}"),
         "Result": lambda outcome: (
