@@ -128,8 +128,7 @@ def test_the_short_form_is_run_state_and_report() -> None:
 
 def line_of(text: str, word: str) -> str:
     """The one line that begins with a word."""
-    line = next(line for line in text.splitlines() if line.startswith(word))
-    return line
+    return next(line for line in text.splitlines() if line.startswith(word))
 
 
 @pytest.mark.parametrize(
