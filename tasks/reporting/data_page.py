@@ -77,7 +77,8 @@ def checks(outcomes: Iterable[Check], run: str) -> Section:
     return Section("Checks of every table", "checks", words, tables=tables)
 
 
-def list_of_checks(title: str, outcomes: list[Check], *, folded: bool = False) -> TableView:
+def list_of_checks(title: str, outcomes: list[Check]) -> TableView:
+    """A row for each check."""
     columns = {
         "Table": lambda outcome: Cell(f"{outcome['stage']}: {outcome['table']}"),
         "Result": lambda outcome: (
@@ -93,7 +94,7 @@ def list_of_checks(title: str, outcomes: list[Check], *, folded: bool = False) -
         "Values looked at": lambda outcome: _count(outcome["elements"]),
         "Broken by": lambda outcome: _count(outcome["unexpected"]),
     }
-    return TableView.of(title, outcomes, columns, folded=folded)
+    return TableView.of(title, outcomes, columns)
 
 
 def _count(n: int | None) -> Cell:
