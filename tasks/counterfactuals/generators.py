@@ -400,6 +400,11 @@ def _named(graph: CausalGraph, protected: Sequence[Protected]) -> CausalGraph:
     single = {p.columns[0]: p.name for p in protected if len(p.columns) == 1}
     shared = Counter(p.columns[0] for p in protected if len(p.columns) == 1)
     of_several = {column for p in protected for column in p.columns} - set(single) - attributes
+    if graph.order:
+        named = {column: name for column, name in single.items() if column not in attributes}
+        tiers = [[named.get(name, name) for name in tier] for tier in graph.order]
+        mechanisms = {name: mechanism.model_dump() for name, mechanism in graph.mechanisms.items()}
+        return CausalGraph.model_validate({"order": tiers, "mechanisms": mechanisms})
     edges = []
     for i, (cause, effect) in enumerate(graph.edges):
         if cause in of_several:
