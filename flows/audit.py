@@ -49,7 +49,7 @@ def _verdict(parameters: Mapping[str, Any], result: dict[str, Any], _: Subject, 
     checks = checks_of(lake, run)
     ending = ending_of_checks(lake, run, checks)
     for row in checks.open:
-        tell_run(f"{state_of_row(row)}: {words_of(row)}", WARNING if row["state"] == State.BREACH else INFO)
+        tell_run(f"{state_of_row(row)}: {words_of(row)}", WARNING if row["state"] == State.OUTSIDE else INFO)
     show_verdict(ending, run, checks)
     return ending
 

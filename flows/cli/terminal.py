@@ -232,7 +232,7 @@ class Lines:
 # What an audit prints at its end: its first page, and on request a table for each method.
 
 
-_STYLE = {State.BREACH: "bold red", State.WITHIN: "green", State.INSUFFICIENT_EVIDENCE: "yellow"}
+_STYLE = {State.OUTSIDE: "bold red", State.WITHIN: "green", State.INCONCLUSIVE: "yellow"}
 
 
 def print_audit(
@@ -248,15 +248,15 @@ def print_audit(
         verbose: print the tables of all groups and methods, too.
     """
     from flows.runs import first_page as decision
+    from schemas.questions import STATES  # loads pyarrow, and other commands print rows
     from schemas.tables.applications import read_words
-    from schemas.tables.verdicts import STATES  # loads pyarrow, and other commands print rows
 
     width = min(console.width, decision.MOST_COLUMNS)
     shown_report = {**report, "state": summary.state}
     for line in decision.summary(shown_report, summary.report, left_out=left_out, notes=_more(summary), width=width):
         text = Text(line)
         for state, style in _STYLE.items():  # which a pipe does not get
-            text.highlight_regex(rf"(?<=  ){STATES[state]}(?=  )", style=style)
+            text.highlight_regex(rf"(?<=  ){STATES[state].words}(?=  )", style=style)
         console.print(text, soft_wrap=True)
     if not verbose:
         return
@@ -348,22 +348,23 @@ def _groups(summary: "Summary") -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 def _theories(verdicts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """A row for each theory: its question, its state, and the groups behind it."""
-    from schemas.tables.verdicts import QUESTIONS, STATES, effect_words, limit_words  # loads pyarrow, as below
+    from schemas.questions import QUESTIONS, STATES
+    from schemas.tables.verdicts import effect_words, limit_words  # loads pyarrow, as below
 
     verdict_rows, rows = list(verdicts), []
     for theory_row in (row for row in verdict_rows if row["role"] == "theory"):
         state = State(theory_row["state"])
         effects = []
-        for row in verdict_rows if theory_row["theory"] != Theory.OWN else ():
+        for row in verdict_rows if theory_row["theory"] != Theory.OWN_LIMITS else ():
             if row["theory"] == theory_row["theory"] and row["role"] == "primary" and (words := effect_words(row)):
                 limit = limit_words(row)
                 effects.append(f"{row['group']} {words}" + (f" ({limit})" if limit else ""))
         why = "" if effects and state is State.WITHIN else theory_row["reason"]
         rows.append(
             {
-                "question": QUESTIONS[Theory(theory_row["theory"])],
+                "question": QUESTIONS[Theory(theory_row["theory"])].words,
                 "theory": theory_row["theory"],
-                "state": Text(STATES[state], style=_STYLE.get(state, "")),
+                "state": Text(STATES[state].words, style=_STYLE.get(state, "")),
                 "effect [verdict interval] and why": "; ".join(part for part in (why, *effects) if part),
             }
         )
@@ -372,19 +373,20 @@ def _theories(verdicts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _open_rows(verdicts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows that are not within, each with its reason."""
-    from schemas.tables.verdicts import STATES, effect_words, limit_words
+    from schemas.questions import STATES
+    from schemas.tables.verdicts import effect_words, limit_words
 
     rows = []
     for row in verdicts:
         if row["role"] not in ("theory", "watch") and (row["withheld"] or row["state"] != State.WITHIN):
-            state = State.INSUFFICIENT_EVIDENCE if row["withheld"] else State(row["state"])
+            state = State.INCONCLUSIVE if row["withheld"] else State(row["state"])
             rows.append(
                 {
                     "theory": row["theory"],
                     "group": f"{row['protected_attribute']}: {row['group']}",
                     "measure": f"{row['measure']} {effect_words(row)}".rstrip(),
                     "limit": limit_words(row),
-                    "state": Text(STATES[state] + " (withheld)" * row["withheld"], style=_STYLE.get(state, "")),
+                    "state": Text(STATES[state].words + " (withheld)" * row["withheld"], style=_STYLE.get(state, "")),
                     "why": row["reason"],
                 }
             )

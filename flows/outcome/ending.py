@@ -12,6 +12,7 @@ from schemas.artifact import Partition
 from schemas.audit.file import parse, spec_text
 from schemas.audit.limits import GATE
 from schemas.errors import SpecError
+from schemas.questions import STATES
 from schemas.tables.verdicts import VERDICTS, effect_words, limit_words, state_of_row
 from schemas.terms import State, Theory
 from tasks.lake.store import Lake
@@ -23,9 +24,9 @@ from tasks.lake.store import Lake
 class Name(StrEnum):
     """Name of the state in which a run ended, as the server shows it."""
 
-    WITHIN = "Within"
-    BREACH = "Breach"
-    INSUFFICIENT = "Insufficient evidence"
+    WITHIN = STATES[State.WITHIN].words
+    OUTSIDE = STATES[State.OUTSIDE].words
+    INCONCLUSIVE = STATES[State.INCONCLUSIVE].words
     SPEC = "Spec"
     DATA_QUALITY = "Data quality"
     INFRASTRUCTURE = "Infrastructure"
@@ -36,6 +37,12 @@ class Name(StrEnum):
     """Somebody cancelled it on the server."""
     OVERDUE = "Overdue"
     """No run came."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Name | None":
+        """A name that earlier versions wrote into records."""
+        before = {"Within": cls.WITHIN, "Breach": cls.OUTSIDE, "Insufficient evidence": cls.INCONCLUSIVE}
+        return before.get(str(value))
 
 
 @dataclass(frozen=True)
@@ -205,7 +212,7 @@ def roughly(rows: int) -> int:
 
 _DECIDE = ("primary", "adds")
 """Roles of rows that decide the state of their theory."""
-_WORST_FIRST = (State.BREACH, State.INSUFFICIENT_EVIDENCE)
+_WORST_FIRST = (State.OUTSIDE, State.INCONCLUSIVE)
 
 Row = Mapping[str, Any]
 
@@ -237,17 +244,17 @@ class Checks:
         """One line: how many limits are kept or not, and the worst check."""
         rows = self.deciding
         of_state = [row for row in rows if row["state"] == state and not row["withheld"]]
-        if state is State.BREACH:
+        if state is State.OUTSIDE:
             if not of_state:
-                return f"a limit is breached; {self._reason(state)}"
-            return f"{len(of_state)} of {len(rows)} limits breached; {words_of(of_state[0])}"
+                return f"a result is outside its limit; {self._reason(state)}"
+            return f"{len(of_state)} of {len(rows)} outside the limit; {words_of(of_state[0])}"
         if state is State.WITHIN:
             closest = f"; closest: {words_of(of_state[0])}" if of_state else ""
-            return f"{len(of_state)} of {len(rows)} limits kept, none breached{closest}"
+            return f"{len(of_state)} of {len(rows)} within the limit, none outside{closest}"
         if not rows:
-            return f"no limit could be judged; {self._reason(state)}"
+            return f"no result could be held against a limit; {self._reason(state)}"
         open_ = [row for row in rows if row["withheld"] or row["state"] != State.WITHIN]
-        return f"{len(open_)} of {len(rows)} limits could not be judged; {self._reason(State.INSUFFICIENT_EVIDENCE)}"
+        return f"{len(open_)} of {len(rows)} inconclusive; {self._reason(State.INCONCLUSIVE)}"
 
     def _reason(self, state: State) -> str:
         """Why the first theory with a state has it; of none, that no theory counts."""
@@ -267,7 +274,7 @@ def checks_of(lake: Lake, run: Run) -> Checks:
     table = run.published(VERDICTS.name)
     rows = [] if table is None else lake.read(table).to_pylist()
     theories = [row for row in rows if row["role"] == "theory"]
-    gate = (run.spec.get("verdicts") or {}).get("gate") or (*GATE, Theory.OWN)
+    gate = (run.spec.get("verdicts") or {}).get("gate") or (*GATE, Theory.OWN_LIMITS)
     limited = [row for row in rows if row["limit"] is not None and row["role"] != "theory"]
     return Checks(sorted(limited, key=_order), theories, frozenset(map(str, gate)))
 
@@ -295,7 +302,7 @@ def shown(row: Row) -> dict[str, Any]:
 
 
 def _order(row: Row) -> tuple[int, bool, float]:
-    state = State.INSUFFICIENT_EVIDENCE if row["withheld"] else State(row["state"])
+    state = State.INCONCLUSIVE if row["withheld"] else State(row["state"])
     place = _WORST_FIRST.index(state) if state in _WORST_FIRST else len(_WORST_FIRST)
     evidence = row["p_breach_holm"] if row["p_breach_holm"] is not None else row["p_breach"]
     return place, row["role"] not in _DECIDE, 1.0 if evidence is None else float(evidence)

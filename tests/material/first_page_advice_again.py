@@ -6,7 +6,7 @@ from first_page_again import Page
 from first_page_lines_again import detectable, left_out, lost, wait
 
 HISTORY = ("score", "history", "bankrupt", "delinquen", "fico")
-LIMITED = ("outcome", "direct", "total", "recourse")
+LIMITED = ("approval_rates", "similar_applicants", "causal_model", "path_to_approval")
 
 
 def percent(share: float) -> str:
@@ -17,14 +17,14 @@ def percent(share: float) -> str:
 def outside(page: Page) -> list[str]:
     """Groups whose adjusted difference is outside, that of the figures first."""
     ordered = sorted(page.enough, key=lambda name: name != page.chosen)
-    return [name for name in ordered if page.state("direct", name) == "breach"]
+    return [name for name in ordered if page.state("similar_applicants", name) == "outside"]
 
 
 def confounder(page: Page) -> str:
     """How strong an unseen factor would have to be."""
     open_only = [name for name in sorted(page.enough, key=lambda n: n != page.chosen) if page.widened_only(name)]
     for group in (*outside(page), *open_only):
-        share = page.row("direct", group).robustness
+        share = page.row("similar_applicants", group).robustness
         if share is None or share != share:
             continue
         words = (
@@ -44,7 +44,7 @@ def confounder(page: Page) -> str:
 
 def no_credit_score(page: Page) -> str:
     """That no column is a credit score, where somebody said no word of all columns."""
-    row = None if page.chosen is None else page.row("direct", page.chosen)
+    row = None if page.chosen is None else page.row("similar_applicants", page.chosen)
     named = " ".join(f"{n} {c.label}" for n, c in page.material.settings.columns.items()).replace("_", " ").lower()
     known = any(word in named for word in HISTORY) and page.material.settings.source.kind != "hmda"
     if row is None or row.withheld or row.value != row.value or known:
@@ -85,14 +85,14 @@ def steps(page: Page) -> dict[str, str]:
     """What to do next."""
     source, files = page.material.settings.source, outside(page)
     public = source.kind == "hmda"
-    state = page.wholes.get("direct", ("",))[0]
+    state = page.wholes.get("similar_applicants", ("",))[0]
     lender = {True: "", False: "By lender: this file mixes many."}[not public]
     if public and source.vintage_file is None:
         lender = "By lender, where the file mixes several."
     own = bool(files) and not public
     read = ""
     if own:
-        row = page.row("direct", files[0], "st_effect")
+        row = page.row("similar_applicants", files[0], "st_effect")
         read = f"Read the files of denied {files[0]} applicants."
         if row is not None and row.events == row.events:
             read = (
@@ -102,7 +102,7 @@ def steps(page: Page) -> dict[str, str]:
     found = {
         "fix_data": "Correct the data, then run again." if page.decision.headline.rule == "check_data" else "",
         "add_columns": "Repeat with credit score and underwriting result from the lender's files."
-        if public and state in ("breach", "insufficient_evidence", "no_limit")
+        if public and state in ("outside", "inconclusive", "no_limit")
         else "",
         "by_lender": lender,
         "read_later": "Only then read files." if files and public else "",
@@ -118,7 +118,7 @@ def steps(page: Page) -> dict[str, str]:
 def cannot(page: Page) -> list[str]:
     """What the page cannot tell."""
     source = page.material.settings.source
-    age = page.material.settings.run_year - page.material.settings.year
+    age = int(page.material.settings.run_day[:4]) - page.material.settings.year
     second = "What the lender saw beyond these columns."
     if age >= 5:
         second = "How decisions are made today."

@@ -10,13 +10,14 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from schemas.tables.verdicts import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, STATES, VERDICTS
+from schemas.questions import STATES
+from schemas.tables.verdicts import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, VERDICTS
 from tasks.reporting.first_page.page import decide, run_of
 from tasks.reporting.material import Material
 
-ORDER = ("breach", "insufficient_evidence", "within", "no_limit", "descriptive", "not_run")
+ORDER = ("outside", "inconclusive", "within", "no_limit", "information", "not_run")
 MINUS = "\N{MINUS SIGN}"
-THEORIES = ("outcome", "direct", "total", "recourse", "reasons")
+THEORIES = ("approval_rates", "similar_applicants", "causal_model", "path_to_approval", "model_reasons")
 
 
 @dataclass(frozen=True)
@@ -86,22 +87,22 @@ class Page:
         own = self.verdicts[(self.verdicts.theory == theory) & (self.verdicts.group == group)]
         if measure:
             own = own[own.measure == measure]
-        adds = own[(own.role == "adds") & (own.state == "breach")]
+        adds = own[(own.role == "adds") & (own.state == "outside")]
         primary = own[own.role != "adds"] if measure else own[own.role == "primary"]
-        outside = not primary.empty and primary.iloc[0].state == "breach"
+        outside = not primary.empty and primary.iloc[0].state == "outside"
         found = primary if adds.empty or outside else adds
         return None if found.empty else found.iloc[0]
 
     def disagree(self, theory, group):
         """Whether one row of a group is outside and another one inside."""
         own = self.verdicts[(self.verdicts.theory == theory) & (self.verdicts.group == group)]
-        return {"breach", "within"} <= set(own.state)
+        return {"outside", "within"} <= set(own.state)
 
     def state(self, theory, group):
         """How a group stands in a theory."""
         row = self.row(theory, group)
         if self.disagree(theory, group):
-            return "insufficient_evidence"
+            return "inconclusive"
         return "not_run" if row is None else row.state
 
     def stands(self, theory):
@@ -121,24 +122,30 @@ class Page:
     @cached_property
     def chosen(self):
         """The group of the figures: whose adjusted interval ends furthest from no difference."""
-        lows = {g: r.low for g in self.enough if (r := self.row("direct", g)) is not None and pd.notna(r.low)}
-        highs = {g: -r.high for g in self.enough if (r := self.row("outcome", g)) is not None and pd.notna(r.high)}
+        lows = {
+            g: r.low for g in self.enough if (r := self.row("similar_applicants", g)) is not None and pd.notna(r.low)
+        }
+        highs = {
+            g: -r.high for g in self.enough if (r := self.row("approval_rates", g)) is not None and pd.notna(r.high)
+        }
         ends = lows or highs
         return max(ends, key=lambda name: ends[name]) if ends else (self.enough[0] if self.enough else None)
 
     def widened_only(self, group):
         """Whether the adjusted interval is open for its widening alone."""
-        row = self.row("direct", group)
-        if row is None or row.state != "insufficient_evidence" or row.withheld or not row.bias > 0 or pd.isna(row.low):
+        row = self.row("similar_applicants", group)
+        if row is None or row.state != "inconclusive" or row.withheld or not row.bias > 0 or pd.isna(row.low):
             return False
-        return bool(row.low + row.bias > row.limit) and not self.disagree("direct", group)
+        return bool(row.low + row.bias > row.limit) and not self.disagree("similar_applicants", group)
 
     def detectable(self, theory, group):
         """Points that a row would have found in four of five audits."""
         row = self.row(theory, group)
         if row is None or pd.isna(row.detectable):
             return math.nan
-        return 100 * (row.detectable if theory != "outcome" else self.rate(self.reference) * (1 - row.detectable))
+        return 100 * (
+            row.detectable if theory != "approval_rates" else self.rate(self.reference) * (1 - row.detectable)
+        )
 
     @cached_property
     def waterfall(self):
@@ -156,20 +163,22 @@ def headline(page):
     """Rule and words of the first sentence, from the states of all groups."""
     if page.decision.headline.rule == "check_data":
         return "check_data", f"Check the data first: {_warning(page)}."
-    states = {group: (page.state("outcome", group), page.state("direct", group)) for group in page.groups}
+    states = {
+        group: (page.state("approval_rates", group), page.state("similar_applicants", group)) for group in page.groups
+    }
     white = page.reference
     for rule, holds, words in (
-        ("both_outside", lambda g: states[g] == ("breach", "breach"),
+        ("both_outside", lambda g: states[g] == ("outside", "outside"),
          f"were approved less often than {white} applicants with similar records on file."),
-        ("adjusted_outside", lambda g: states[g][1] == "breach",
+        ("adjusted_outside", lambda g: states[g][1] == "outside",
          f"were approved less often than similar {white} applicants, whatever the plain rates show."),
         ("outside_but_for_missing", page.widened_only, f"were approved less often than {white} applicants with similar "
          "records on file; columns missing here could account for it."),
-        ("gap_outside_adjusted_inside", lambda g: states[g] == ("breach", "within"), "were approved less often; "
+        ("gap_outside_adjusted_inside", lambda g: states[g] == ("outside", "within"), "were approved less often; "
          "between similar records no difference beyond the limit is shown."),
-        ("gap_outside_no_limit", lambda g: states[g] == ("breach", "no_limit"), "were approved less often; no limit "
+        ("gap_outside_no_limit", lambda g: states[g] == ("outside", "no_limit"), "were approved less often; no limit "
          "was set for the difference between similar records."),
-        ("gap_outside", lambda g: states[g][0] == "breach",
+        ("gap_outside", lambda g: states[g][0] == "outside",
          "were approved less often; these data do not say whether similar records were, too."),
     ):  # fmt: skip
         named = [group for group in page.enough if holds(group)]
@@ -191,34 +200,41 @@ def _fitting(text, white):
 
 
 def _of_all(page, states):
-    outside = [theory for theory in page.wholes if page.wholes[theory][0] == "breach"]
+    outside = [theory for theory in page.wholes if page.wholes[theory][0] == "outside"]
     also = _elsewhere(outside)
     if states == {("within", "within")} and not also:
-        sizes = {t: [page.detectable(t, g) for g in page.groups] for t in ("outcome", "direct")}
-        if np.isnan([*sizes["outcome"], *sizes["direct"]]).any():
+        sizes = {t: [page.detectable(t, g) for g in page.groups] for t in ("approval_rates", "similar_applicants")}
+        if np.isnan([*sizes["approval_rates"], *sizes["similar_applicants"]]).any():
             return "inside_no_size", "No difference against a group beyond the limits is shown."
-        plain, adjusted = (math.ceil(max(sizes[theory]) - 1e-9) for theory in ("outcome", "direct"))
+        plain, adjusted = (math.ceil(max(sizes[theory]) - 1e-9) for theory in ("approval_rates", "similar_applicants"))
         return "inside", (
             f"No difference against a group beyond the limits is shown; {plain} points in approvals or {adjusted} "
             "points between similar records would likely be seen."
         )
     if states == {("within", "within")}:
-        words = f"No difference in approvals against a group beyond the limits is shown; outside limit: {also}."
+        words = f"No difference in approvals against a group beyond the limits is shown; Outside the limit: {also}."
         return "inside_elsewhere", words
     if states == {("no_limit", "no_limit")}:
         if also:
-            return "no_limit_elsewhere", f"No limit was set for approvals; outside limit: {also}."
+            return "no_limit_elsewhere", f"No limit was set for approvals; Outside the limit: {also}."
         return "no_limit", "No limit was set for approvals: the figures below come without a verdict."
     if also:
-        return "too_little_elsewhere", f"Too little to say here; outside limit: {also}."
-    return "too_little", "Too little to say."
+        return "too_little_elsewhere", f"Inconclusive here; Outside the limit: {also}."
+    return "too_little", "Inconclusive."
 
 
 def _elsewhere(outside):
     names = {
-        **{"direct": "similar records of groups not named here", "outcome": "approvals of groups not named here"},
-        **{"total": "the assumed graph", "recourse": "the way to approval", "reasons": "the model's reasons"},
-        "own": "limits of this spec",
+        **{
+            "similar_applicants": "similar records of groups not named here",
+            "approval_rates": "approvals of groups not named here",
+        },
+        **{
+            "causal_model": "the assumed graph",
+            "path_to_approval": "the way to approval",
+            "model_reasons": "the model's reasons",
+        },
+        "own_limits": "your own limits",
     }
     if len(outside) > 2:
         return f"{len(outside)} questions below"
@@ -235,8 +251,8 @@ def _warning(page):
 def figures(page):
     """Value and both ends of each comparison in points, and the people that it is made of; NaN where there is none."""
     group = page.chosen
-    plain, adjusted = page.row("outcome", group), page.row("direct", group)
-    nearest = page.row("direct", group, "st_effect")
+    plain, adjusted = page.row("approval_rates", group), page.row("similar_applicants", group)
+    nearest = page.row("similar_applicants", group, "st_effect")
     rate = page.rate(page.reference)
     of = {}
     if plain is not None:
@@ -250,11 +266,14 @@ def figures(page):
 
 def caption(page):
     """Among how many groups the one of the figures was chosen, and which intervals are widened."""
-    column = "low" if page.verdicts[page.verdicts.theory == "direct"].low.notna().any() else "high"
-    theory = "direct" if column == "low" else "outcome"
+    column = "low" if page.verdicts[page.verdicts.theory == "similar_applicants"].low.notna().any() else "high"
+    theory = "similar_applicants" if column == "low" else "approval_rates"
     known = [r for g in page.enough if (r := page.row(theory, g)) is not None and pd.notna(r[column])]
     among = len(known) or len(page.enough)
-    rows = {"Adjusted": page.row("direct", page.chosen), "Nearest": page.row("direct", page.chosen, "st_effect")}
+    rows = {
+        "Adjusted": page.row("similar_applicants", page.chosen),
+        "Nearest": page.row("similar_applicants", page.chosen, "st_effect"),
+    }
     wide = [name for name, row in rows.items() if row is not None and row.bias > 0 and pd.notna(row.low)]
     if "Nearest" in wide and page.decision.figures.comparisons[2].label != "Nearest":
         wide[-1] = "Nearest 15"
@@ -264,9 +283,9 @@ def caption(page):
 
 
 def state_words(states, noun="groups"):
-    """How many are in each state, the worst first: ``2 groups outside limit, 1 inside limit``."""
+    """How many are in each state, the worst first: ``2 groups Outside the limit, 1 Within the limit``."""
     counted = [(state, sum(each == state for each in states)) for state in ORDER]
-    parts = [(n, STATES[state]) for state, n in counted if n]
+    parts = [(n, STATES[state].words) for state, n in counted if n]
     first, *others = parts
     one = f"{first[0]} {noun if first[0] > 1 else noun[:-1]} {first[1]}" if noun else f"{first[0]} {first[1]}"
     return ", ".join([one, *(f"{n} {word}" for n, word in others)])

@@ -133,7 +133,8 @@ def strong(run, **more):
     """The same with a robustness value of every adjusted effect."""
     change = {"robustness": 0.124} | more
     return replace(
-        run, rows=tuple(replace(r, **change) if r.theory is Theory.DIRECT and r.group else r for r in run.rows)
+        run,
+        rows=tuple(replace(r, **change) if r.theory is Theory.SIMILAR_APPLICANTS and r.group else r for r in run.rows),
     )
 
 
@@ -147,24 +148,27 @@ def headlines():
     yield "two groups", page(of_states(both, both))
     yield "three groups", page(of_states(both, both, both))
     widened = effect("A", LITTLE, (-20, -39, -1), limit=-2, bias=0.10)
-    open_only = alone(Theory.DIRECT, LITTLE, widened, nearest("A", LITTLE, (-9, -14, -1), bias=0.10))
+    open_only = alone(Theory.SIMILAR_APPLICANTS, LITTLE, widened, nearest("A", LITTLE, (-9, -14, -1), bias=0.10))
     yield "widened", page(open_only)
     names = {name: f"Native Hawaiian and other Islanders {name}" for name in "AB"}
     yield "long names", page(renamed(of_states(both, both), names))
     yield "widened, long names", page(renamed(open_only, {"A": names["A"], "white": "None of the groups above"}))
     nobody = replace(of_states(both), groups=())
     yield "no reference", page(replace(nobody, rows=tuple(replace(r, reference_group=None) for r in nobody.rows)))
-    for theory in (Theory.TOTAL, Theory.RECOURSE, Theory.REASONS, Theory.OWN):
+    for theory in (Theory.CAUSAL_MODEL, Theory.PATH_TO_APPROVAL, Theory.MODEL_REASONS, Theory.OWN_LIMITS):
         for pair in ((INSIDE, INSIDE), (LITTLE, LITTLE), (NO_LIMIT, NO_LIMIT)):
             own = (row(theory, "A", OUTSIDE, value=0.2),)
             yield f"{theory} beside {pair[0]}", page(adding(of_states(pair), whole(theory, OUTSIDE), *own))
     few = of_states(both, n=29)
     yield "too few to be named", page(few)
-    yield "several", page(adding(few, whole(Theory.TOTAL, OUTSIDE)))
+    yield "several", page(adding(few, whole(Theory.CAUSAL_MODEL, OUTSIDE)))
     unknown = of_states((INSIDE, INSIDE))
     yield "no size", page(replace(unknown, rows=tuple(replace(each, detectable=None) for each in unknown.rows)))
     for size in (0.171, 0.05):
-        rows = (replace(r, detectable=1 - size) if r.theory is Theory.OUTCOME and r.group else r for r in unknown.rows)
+        rows = (
+            replace(r, detectable=1 - size) if r.theory is Theory.APPROVAL_RATES and r.group else r
+            for r in unknown.rows
+        )
         yield f"sizes apart {size}", page(replace(unknown, rows=tuple(rows)))
     for names in (("decision_direction",), ("validations",), ("decision_direction", "validations")):
         yield f"warned {names}", page(of_states(both), warned(*names))
@@ -176,19 +180,19 @@ def gaps():
         for adjusted in (-20.0, -14.0, -10.0, -4.6):
             rate = round((90.8 + plain) / 100, 6)
             rows = (
-                *(whole(Theory.OUTCOME, OUTSIDE), whole(Theory.DIRECT, OUTSIDE)),
+                *(whole(Theory.APPROVAL_RATES, OUTSIDE), whole(Theory.SIMILAR_APPLICANTS, OUTSIDE)),
                 gap("A", OUTSIDE, (plain, -90, 90), limit=min(-5, plain - 1), n=100),
                 effect("A", OUTSIDE, (adjusted, -90, adjusted + 1), limit=-1, n=100),
             )
             yield f"plain {plain} adjusted {adjusted}", page(Run(rows, (white(), Group("race", "A", 100, rate))))
     yield "each", page(of_states((OUTSIDE, OUTSIDE), (OUTSIDE, OUTSIDE)))
     odd = (effect("A", OUTSIDE, POINTS), nearest("A", INSIDE, (-1, -2, 0)))
-    yield "methods disagree", page(alone(Theory.DIRECT, LITTLE, *odd))
+    yield "methods disagree", page(alone(Theory.SIMILAR_APPLICANTS, LITTLE, *odd))
     hidden = effect("A", LITTLE, POINTS, withheld=True)
-    yield "withheld", page(alone(Theory.DIRECT, LITTLE, hidden))
+    yield "withheld", page(alone(Theory.SIMILAR_APPLICANTS, LITTLE, hidden))
     many = [replace(hidden, group=f"G{number}") for number in range(9)]
-    yield "many withheld", page(Run((whole(Theory.DIRECT, LITTLE), *many), (white(),)))
+    yield "many withheld", page(Run((whole(Theory.SIMILAR_APPLICANTS, LITTLE), *many), (white(),)))
     nine = [effect(f"G{number}", OUTSIDE, POINTS, n=100) for number in range(9)]
-    yield "many outside", page(Run((whole(Theory.DIRECT, OUTSIDE), *nine), (white(),)))
+    yield "many outside", page(Run((whole(Theory.SIMILAR_APPLICANTS, OUTSIDE), *nine), (white(),)))
     yield "boston", page(boston())
     yield "texas", page(texas())

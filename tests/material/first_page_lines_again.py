@@ -6,9 +6,13 @@ import re
 import pandas as pd
 from first_page_again import MINUS, ORDER, Page, state_words
 
-from schemas.tables.verdicts import STATES
+from schemas.questions import STATES
 
-SECOND = {"direct": "an adjusted gap", "total": "a gap by the assumed graph", "outcome": "a plain gap"}
+SECOND = {
+    "similar_applicants": "an adjusted gap",
+    "causal_model": "a gap by the assumed graph",
+    "approval_rates": "a plain gap",
+}
 WHY_NOT = {
     "the method cst is off": "Its method was switched off.",
     "the spec has no feature": "The spec has no feature.",
@@ -21,22 +25,24 @@ WHY_NOT = {
 
 def question(page: Page, theory: str) -> str:
     """The sentence of a theory."""
-    if theory == "outcome" and len(page.approvals):
+    if theory == "approval_rates" and len(page.approvals):
         return rates(page)
     state, reason = page.wholes.get(theory, ("not_run", ""))
     if state == "not_run":
         off = "Its method was switched off." if re.fullmatch("the method .* is off", reason) else ""
         return off or WHY_NOT.get(reason, "The page of this question says why.")
-    if theory == "own":
-        rows = [row for row in page.material.tables["published_verdicts"] if row["theory"] == "own" and row["group"]]
+    if theory == "own_limits":
+        rows = [
+            row for row in page.material.tables["published_verdicts"] if row["theory"] == "own_limits" and row["group"]
+        ]
         words = state_words([row["state"] for row in rows], "")
         limits = f"{len(rows)} limit{'s' * (len(rows) != 1)}"
         same = sum(row["state"] == state for row in rows)
         long = f"Of {limits}: {words}."
-        return long if len(long.split()) <= 16 else f"{same} of {limits} {STATES[state]}."
+        return long if len(long.split()) <= 16 else f"{same} of {limits} {STATES[state].words}."
     if not page.stands(theory):
         return "The page of this question says why."
-    own = {"direct": effects, "total": effects, "recourse": ways, "reasons": reasons}
+    own = {"similar_applicants": effects, "causal_model": effects, "path_to_approval": ways, "model_reasons": reasons}
     said = own[theory](page, theory, state) if theory in own else ""
     if said and len(said.split()) <= 16:
         return said
@@ -46,7 +52,7 @@ def question(page: Page, theory: str) -> str:
         return f"{hidden} group{'s' * (hidden != 1)} withheld."
     words = f"{state_words(states)}."
     same = sum(each == state for each in states)
-    return words if len(words.split()) <= 16 else f"{same} of {len(states)} groups {STATES[state]}."
+    return words if len(words.split()) <= 16 else f"{same} of {len(states)} groups {STATES[state].words}."
 
 
 def row_state(page, theory, group):
@@ -92,7 +98,7 @@ def points(value: float) -> str:
 
 def part_of_gap(page: Page, group: str) -> str:
     """What part of the plain gap the adjusted one is, from both numbers."""
-    plain, adjusted = page.gap(group), -100 * page.row("direct", group).value
+    plain, adjusted = page.gap(group), -100 * page.row("similar_applicants", group).value
     if not plain < 0 or adjusted >= 0 or adjusted < plain:
         return ""
     share = adjusted / plain
@@ -111,16 +117,16 @@ def effects(page: Page, theory: str, state: str) -> str:
     for g in ordered:
         value = page.row(theory, g).value
         if value is None or pd.isna(value):
-            parts[g] = f"{g} {'withheld' if g in hidden else STATES[stands[g]]}"
+            parts[g] = f"{g} {'withheld' if g in hidden else STATES[stands[g]].words}"
             continue
         unit = (" point" if points(-100 * value)[1:] == "1" else " points") if first else ""
         parts[g], first = f"{g} {points(-100 * value)}{unit}", False
         if page.disagree(theory, g):
             parts[g] += ", methods disagree"
         elif stands[g] != state:
-            parts[g] += f", {STATES[stands[g]]}"
+            parts[g] += f", {STATES[stands[g]].words}"
     left = {
-        g: part_of_gap(page, g) if theory == "direct" and stands[g] == "breach" and g not in hidden else ""
+        g: part_of_gap(page, g) if theory == "similar_applicants" and stands[g] == "outside" and g not in hidden else ""
         for g in ordered
     }
     if len(ordered) > 1 and len(set(left.values())) == 1 and all(left.values()):
@@ -140,14 +146,14 @@ def ways(page: Page, theory: str, state: str) -> str:
         rest = [page.state(theory, group) for group in rows if group not in adding]
         more = f"; {state_words(rest)}" if rest else ""
         return f"More without a way than relabelled groups: {' and '.join(adding)}{more}."
-    if state == "insufficient_evidence":
+    if state == "inconclusive":
         if pd.isna([row.events for row in rows.values()]).any():
             return ""
         denied = " and ".join(f"{row.events:.0f} {group}" for group, row in rows.items())
         by = " by the model" if {row.decision_maker for row in rows.values()} == {"model"} else ""
         return f"{denied} denials{by}."
     costs = [
-        f"{group} {100 * row.value:.0f}" + ("" if row.state == state else f", {STATES[row.state]}")
+        f"{group} {100 * row.value:.0f}" + ("" if row.state == state else f", {STATES[row.state].words}")
         for group, row in sorted(rows.items(), key=lambda pair: ORDER.index(pair[1].state))
     ]
     return f"Reference's cost per 100 of the group's: {'; '.join(costs)}."
@@ -156,7 +162,7 @@ def ways(page: Page, theory: str, state: str) -> str:
 def reasons(page: Page, theory: str, state: str) -> str:
     """Whether scores lie above those within one group."""
     values = {group: page.row(theory, group).value for group in page.stands(theory)}
-    outside = [group for group in values if page.state(theory, group) == "breach"]
+    outside = [group for group in values if page.state(theory, group) == "outside"]
     if outside:
         rest = [page.state(theory, group) for group in values if group not in outside]
         more = f"; {state_words(rest)}" if rest else ""
@@ -207,16 +213,11 @@ def lost(page: Page) -> str:
 
 def detectable(page: Page) -> str:
     """Below which size a difference is seen in fewer than four of five audits."""
-    for theory in ("direct", "total", "outcome"):
+    for theory in ("similar_applicants", "causal_model", "approval_rates"):
         for group in sorted(page.enough, key=lambda name: name != page.chosen):
             row = page.row(theory, group)
             size = page.detectable(theory, group)
-            if (
-                row is not None
-                and not row.bias > 0
-                and page.state(theory, group) == "insufficient_evidence"
-                and size > 0
-            ):
+            if row is not None and not row.bias > 0 and page.state(theory, group) == "inconclusive" and size > 0:
                 whole = math.floor(size + 1e-9) or math.floor(10 * size) / 10
                 return (
                     f"With {row.n:,.0f} {group} applicants {SECOND[theory]} of less than {whole:g} "
@@ -227,10 +228,10 @@ def detectable(page: Page) -> str:
 
 def wait(page: Page) -> str:
     """Applications that would settle an open row, or give a small group its verdict."""
-    for theory in ("direct", "total", "outcome"):
+    for theory in ("similar_applicants", "causal_model", "approval_rates"):
         for group in sorted(page.enough, key=lambda name: name != page.chosen):
             row = page.row(theory, group)
-            if row is None or page.state(theory, group) != "insufficient_evidence" or pd.isna(row.needed):
+            if row is None or page.state(theory, group) != "inconclusive" or pd.isna(row.needed):
                 continue
             now = row.n + row.n_reference
             if row.needed > now:

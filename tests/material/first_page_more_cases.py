@@ -51,7 +51,7 @@ def approvals():
     hidden = tuple(replace(group, approval=None, n=None) for group in boston().groups)
     yield "all withheld", page(replace(boston(), groups=hidden))
     many = tuple(Group("race", f"group {n}", 100, (40 + n) / 100) for n in range(20))
-    outcome = (whole(Theory.OUTCOME, LITTLE),)
+    outcome = (whole(Theory.APPROVAL_RATES, LITTLE),)
     yield "many", page(Run(outcome, (white(), *many, Group("race", "Asian", None, None))))
     unknown = replace(white(), approval=None, n=None)
     yield "many without a reference", page(Run(outcome, (unknown, *many)))
@@ -63,29 +63,37 @@ def approvals():
 
 def theories():
     """Ways, reasons, the assumed graph, what did not run, and limits of the spec."""
-    ways = (row(Theory.RECOURSE, "A", OUTSIDE, value=0.61), row(Theory.RECOURSE, "B", LITTLE, value=0.871))
-    yield "costs", page(alone(Theory.RECOURSE, OUTSIDE, *ways))
-    denied = (row(Theory.RECOURSE, "A", LITTLE, events=64), row(Theory.RECOURSE, "B", LITTLE, events=26))
-    yield "denials", page(alone(Theory.RECOURSE, LITTLE, *denied))
+    ways = (
+        row(Theory.PATH_TO_APPROVAL, "A", OUTSIDE, value=0.61),
+        row(Theory.PATH_TO_APPROVAL, "B", LITTLE, value=0.871),
+    )
+    yield "costs", page(alone(Theory.PATH_TO_APPROVAL, OUTSIDE, *ways))
+    denied = (
+        row(Theory.PATH_TO_APPROVAL, "A", LITTLE, events=64),
+        row(Theory.PATH_TO_APPROVAL, "B", LITTLE, events=26),
+    )
+    yield "denials", page(alone(Theory.PATH_TO_APPROVAL, LITTLE, *denied))
     scored = tuple(replace(each, decision_maker="model") for each in denied)
-    yield "denials of the model", page(alone(Theory.RECOURSE, LITTLE, *scored))
-    added = row(Theory.RECOURSE, "A", OUTSIDE, role="adds", measure="infeasible_share_relabelled", value=0.1)
-    yield "no way", page(alone(Theory.RECOURSE, OUTSIDE, replace(ways[0], state=LITTLE), added, ways[1]))
+    yield "denials of the model", page(alone(Theory.PATH_TO_APPROVAL, LITTLE, *scored))
+    added = row(Theory.PATH_TO_APPROVAL, "A", OUTSIDE, role="adds", measure="infeasible_share_relabelled", value=0.1)
+    yield "no way", page(alone(Theory.PATH_TO_APPROVAL, OUTSIDE, replace(ways[0], state=LITTLE), added, ways[1]))
     for values in ((-0.1, 0.0), (-0.1, 0.04), (-0.1, None)):
         for state in (NO_LIMIT, LITTLE, OUTSIDE):
             if state is OUTSIDE and values[1] != 0.04:
                 continue
             states = (LITTLE, state) if state is OUTSIDE else (state, state)
-            rows = [row(Theory.REASONS, name, s, value=v) for name, s, v in zip("AB", states, values, strict=True)]
-            yield f"reasons {values} {state}", page(alone(Theory.REASONS, state, *rows))
+            rows = [
+                row(Theory.MODEL_REASONS, name, s, value=v) for name, s, v in zip("AB", states, values, strict=True)
+            ]
+            yield f"reasons {values} {state}", page(alone(Theory.MODEL_REASONS, state, *rows))
     for reason in (*WHY_NOT, "something else"):
-        yield reason, page(alone(Theory.TOTAL, NOT_RUN, reason=reason))
-    total = effect("A", OUTSIDE, (-0.6, -3, -0.1), limit=-0.1, theory=Theory.TOTAL)
-    yield "one point", page(alone(Theory.TOTAL, OUTSIDE, total))
-    own = [row(Theory.OWN, str(n), state) for n, state in enumerate(tuple(State) * 2)]
-    yield "one limit", page(alone(Theory.OWN, own[0].state, own[0]))
-    yield "limits", page(alone(Theory.OWN, OUTSIDE, *own[:3]))
-    yield "many limits", page(alone(Theory.OWN, OUTSIDE, *own))
+        yield reason, page(alone(Theory.CAUSAL_MODEL, NOT_RUN, reason=reason))
+    total = effect("A", OUTSIDE, (-0.6, -3, -0.1), limit=-0.1, theory=Theory.CAUSAL_MODEL)
+    yield "one point", page(alone(Theory.CAUSAL_MODEL, OUTSIDE, total))
+    own = [row(Theory.OWN_LIMITS, str(n), state) for n, state in enumerate(tuple(State) * 2)]
+    yield "one limit", page(alone(Theory.OWN_LIMITS, own[0].state, own[0]))
+    yield "limits", page(alone(Theory.OWN_LIMITS, OUTSIDE, *own[:3]))
+    yield "many limits", page(alone(Theory.OWN_LIMITS, OUTSIDE, *own))
 
 
 def lines():
@@ -116,10 +124,10 @@ def lines():
     long = [Group("race", f"{LONG}{name}", 100, 0.7) for name in "AB"]
     wide = {group.name: (100, {"income": 60, "amount of the loan": 20}) for group in long}
     yield "lost, long", page(Run((), (white(), *long)), {"waterfall": waterfall(white=(900, {}), **wide)})
-    for theory in (Theory.OUTCOME, Theory.DIRECT, Theory.TOTAL):
+    for theory in (Theory.APPROVAL_RATES, Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL):
         for size, needed in ((0.087, 9000.0), (0.004, 1.9e5), (0.3, None)):
             of = {"n": 100, "n_reference": 1681, "needed": needed}
-            if theory is Theory.OUTCOME:
+            if theory is Theory.APPROVAL_RATES:
                 open_row = gap("A", LITTLE, POINTS, detectable=1 - size, **of)
             else:
                 open_row = effect("A", LITTLE, POINTS, theory=theory, detectable=size, **of)
@@ -128,7 +136,13 @@ def lines():
     yield "few", page(Run((), small))
     yield (
         "no limit",
-        page(adding(outside, whole(Theory.RECOURSE, NO_LIMIT), row(Theory.RECOURSE, "A", NO_LIMIT, value=0.7))),
+        page(
+            adding(
+                outside,
+                whole(Theory.PATH_TO_APPROVAL, NO_LIMIT),
+                row(Theory.PATH_TO_APPROVAL, "A", NO_LIMIT, value=0.7),
+            )
+        ),
     )
     yield (
         "files",

@@ -13,7 +13,7 @@ from flows.outcome.alerts import Alert, Outcome, write
 from flows.outcome.ending import Ending, Name
 from tasks.lake.store import Lake
 
-BREACH = Ending(Name.BREACH, "loans 2024", "1 of 2 limits breached", run="loans-2024-0123456789")
+BREACH = Ending(Name.OUTSIDE, "loans 2024", "1 of 2 limits breached", run="loans-2024-0123456789")
 
 
 def test_test_sends_one_to_each_address_and_says_what_came_back(

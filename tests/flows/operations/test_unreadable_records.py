@@ -37,7 +37,7 @@ FILES = {
     lake_records.LOG: "log/000002.json",
     lake_records.PRESENCE: "locks/alive/x.json",
 }
-BREACH = Ending(Name.BREACH, "loans 2023", "2 of 6 limits breached", run=NEW)
+BREACH = Ending(Name.OUTSIDE, "loans 2023", "2 of 6 limits breached", run=NEW)
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def lake(tmp_path: Path) -> Lake:
         certify(made, run)
     with recorded(made, "history", 2020) as recorder:
         recorder.end(YearState.FAILED, ExitCode.INFRASTRUCTURE, "no room")
-    lost = Alert(time="2026-01-03T10:00:00Z", rule="breach", to="desk", ending=BREACH, outcome=Outcome.NOT_DELIVERED)
+    lost = Alert(time="2026-01-03T10:00:00Z", rule="outside", to="desk", ending=BREACH, outcome=Outcome.NOT_DELIVERED)
     alerts.write(made, lost.model_copy(update={"reason": "the relay refused it"}))
     note_failure(made, "loans", "2023", Ended.FAILED, "Spec")
     return made

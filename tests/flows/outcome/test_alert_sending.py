@@ -26,7 +26,7 @@ from tasks.lake.store import Lake
 from tasks.lake.views import open_views
 
 BREACH = Ending(
-    Name.BREACH,
+    Name.OUTSIDE,
     "loans 2024",
     "2 of 6 limits breached; outcome, race: Black & other approval_rate_ratio 0.743 [0.668, 0.812], at least 0.9",
     run="loans-2024-0123456789",
@@ -68,7 +68,7 @@ def test_a_breach_arrives_by_mail_with_figures_report_and_what_to_do(file: Path,
         assert words in mail.text()
     [row] = alerts.rows(alerts.alerts(lake))
     assert row | {"time": ""} == {
-        **{"time": "", "state": "Breach", "subject": "loans 2024", "rule": "breach", "to": "desk", "tries": 1},
+        **{"time": "", "state": "Breach", "subject": "loans 2024", "rule": "outside", "to": "desk", "tries": 1},
         **{"run": BREACH.run, "outcome": "sent", "reason": ""},
     }
     small_lake(lake.root)
@@ -161,7 +161,7 @@ def test_a_file_that_is_not_usable_is_recorded_and_its_alerts_come_when_it_is_me
     file: Path, lake: Lake, mail: Received, web: Received
 ) -> None:
     good = file.read_text()
-    file.write_text(good.replace("breach", "breech"))
+    file.write_text(good.replace("outside", "breech"))
     tell(lake, BREACH)
     [missed] = alerts.undelivered(lake)
     assert "line 5: rules.0.when: 'breech' is no ending of a run" in missed.reason
@@ -176,7 +176,7 @@ def test_an_alert_whose_process_died_while_it_sent_is_undelivered_and_sent_again
 ) -> None:
     def sending(minutes: int) -> None:
         time = (datetime.now(UTC) - timedelta(minutes=minutes)).isoformat(timespec="seconds")
-        alerts.write(lake, alerts.Alert(time=time, rule="breach", to="desk", ending=BREACH, outcome=Outcome.SENDING))
+        alerts.write(lake, alerts.Alert(time=time, rule="outside", to="desk", ending=BREACH, outcome=Outcome.SENDING))
 
     sending(1)
     assert alerts.undelivered(lake) == [], "somebody may be sending it this moment"

@@ -47,11 +47,11 @@ def test_a_variable_in_an_address_is_quoted_and_one_that_is_the_address_is_not(
 def test_rules_say_who_is_told_and_at_once_comes_before_a_digest(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAGER_PASSWORD", "word")
     found = _read(file, GOOD)
-    assert {to: rule.digest for to, rule in found.of(Name.BREACH).items()} == {"pager": None, "desk": "daily"}
+    assert {to: rule.digest for to, rule in found.of(Name.OUTSIDE).items()} == {"pager": None, "desk": "daily"}
     assert list(found.of(Name.DATA_QUALITY)) == ["pager"]
     assert found.of(Name.WITHIN) == {}
     both = _read(file, GOOD + "  - {when: breach, tell: desk}\n")
-    assert both.of(Name.BREACH)["desk"].digest is None
+    assert both.of(Name.OUTSIDE)["desk"].digest is None
 
 
 def test_every_fault_is_told_with_its_line(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +64,7 @@ def test_every_fault_is_told_with_its_line(file: Path, monkeypatch: pytest.Monke
         _read(file, text)
     assert str(told.value).splitlines() == [
         f"{file}, line 2: to.desk: the environment variable 'NOBODY' is not set; set it",
-        f"{file}, line 4: rules.0.when: 'breech' is no ending of a run; did you mean 'breach'?",
+        f"{file}, line 4: rules.0.when: 'breech' is no ending of a run; did you mean 'outside'?",
         f"{file}, line 5: rules.1.tell: this key is required",
         f"{file}, line 5: rules.1.tel: unknown key; did you mean 'tell'?",
         f"{file}, line 6: rules.2.when: expected a name, or a list of names",

@@ -39,11 +39,11 @@ def _specs(place: Path) -> dict[str, Path]:
     denied = (frame["race"] == "b") & (frame.index % 10 != 0)
     table = frame.assign(approved=frame["approved"].mask(denied, "no")).to_csv(index=False)
     found = {}
-    for name in ("breach", "quality", "killed"):
+    for name in ("outside", "quality", "killed"):
         said = table.replace("buy", f'"{SECRET}', 1) if name == "quality" else table
         (place / f"{name}.csv").write_text(said)
         text = SPEC.replace(methods, _CHEAP).replace("loans.csv", str(place / f"{name}.csv"))
-        limit = "minimum: 0.9" if name == "breach" else "minimum: 0.01"
+        limit = "minimum: 0.9" if name == "outside" else "minimum: 0.01"
         found[name] = place / f"{name}.yaml"
         found[name].write_text(text.replace("name: loans", f"name: {name}").replace("minimum: 0.9", limit))
     return found

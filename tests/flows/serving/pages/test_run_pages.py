@@ -16,7 +16,7 @@ from flows.runs.index import Run
 from flows.serving.pages.lists import QUESTIONS, STATE_WORDS
 from flows.serving.pages.run_report import _checks
 from flows.serving.pages.runs import independent
-from schemas.tables.verdicts import STATES
+from schemas.questions import STATES
 from tasks.reporting.declared import PAGES
 from tasks.reporting.pages import WORDS
 from tasks.reporting.text import Section
@@ -172,7 +172,7 @@ def test_headers_sort_and_say_so(runs: Served) -> None:
 def test_states_and_questions_are_words_and_the_address_keeps_the_code(runs: Served) -> None:
     for path in ("/runs", f"/runs/{NEW}/measures"):
         page = runs.get(path).text
-        assert '<option value="insufficient_evidence">too little to say</option>' in page
+        assert '<option value="inconclusive">Inconclusive</option>' in page
         assert ">insufficient_evidence<" not in page
     assert dict(STATES) == dict(STATE_WORDS)
     own = {"own limits": "Data quality"}  # which stand on that page
@@ -194,7 +194,7 @@ def test_pages_beside_the_report_make_none(report: tuple[Served, str], monkeypat
     for part in ("measures", "lineage", "files", "quality", "review", "compare", "findings"):
         answer = fresh.get(f"{place}/{part}")
         assert answer.status_code == 200, part
-        assert f'href="{place}/gap"' in answer.text, part
+        assert f'href="{place}/approval-rates"' in answer.text, part
         assert f'href="{place}/evidence/outcomes"' in answer.text, part
 
 
@@ -204,7 +204,7 @@ def test_a_short_report_is_made_once_for_its_navigation(tmp_path: Path) -> None:
     loans().to_csv(tmp_path / "loans.csv", index=False)
     (tmp_path / "loans.yaml").write_text(SPEC.replace("path: loans.csv", f"path: {tmp_path / 'loans.csv'}"))
     one = served(sealed_run(tmp_path).location)
-    assert f'href="/runs/{RUN}/gap"' in one.get(f"/runs/{RUN}/files").text
+    assert f'href="/runs/{RUN}/approval-rates"' in one.get(f"/runs/{RUN}/files").text
 
 
 def test_every_link_of_the_navigation_leads_to_a_page(report: tuple[Served, str]) -> None:

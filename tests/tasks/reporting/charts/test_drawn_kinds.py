@@ -53,7 +53,7 @@ def test_the_structure_of_the_first_picture():
     axis = ["text ink"] * 5 + ["text soft"]
     assert kinds == [*behind, *row, "text breach", *row, *last, *marks, *axis]
     assert [text for text in svg[2].itertext() if text.strip()][:5] == [
-        *("All applicants", "as decided, n\N{NO-BREAK SPACE}197", "−23 [−30, −17]", "outside limit", "limit −5"),
+        *("All applicants", "as decided, n\N{NO-BREAK SPACE}197", "−23 [−30, −17]", "Outside the limit", "limit −5"),
     ]
 
 

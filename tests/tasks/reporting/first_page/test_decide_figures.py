@@ -89,16 +89,16 @@ def test_without_an_adjusted_row_the_plain_gap_chooses():
     few = tuple(replace(group, n=3) for group in groups)
     found = of(Run(rows, few))
     assert (found.key, found.caption) == (None, "No group has enough people.")
-    assert [each.text for each in found.comparisons] == ["not run"] * 3
+    assert [each.text for each in found.comparisons] == ["Not run"] * 3
     whole_row = replace(rows[0], role="theory", group="", state=LITTLE)
     judged = of(Run((*rows, whole_row), few)).comparisons
-    assert [each.text for each in judged] == ["too little to say", "not run", "not run"], "it was asked, of too few"
+    assert [each.text for each in judged] == ["Inconclusive", "Not run", "Not run"], "it was asked, of too few"
 
 
 def test_there_are_always_the_same_three_and_a_missing_one_says_why():
     run = boston()
     rows = tuple(row for row in run.rows if row.role != "beside")
-    assert lines(replace(run, rows=rows))["nearest"].text == "not run"
+    assert lines(replace(run, rows=rows))["nearest"].text == "Not run"
     hidden = tuple(
         replace(row, value=None, low=None, high=None, withheld=True, state=LITTLE) if row.role == "beside" else row
         for row in run.rows
@@ -106,10 +106,10 @@ def test_there_are_always_the_same_three_and_a_missing_one_says_why():
     withheld = lines(replace(run, rows=hidden))["nearest"]
     assert (withheld.text, withheld.shown_interval, withheld.value) == ("withheld", "", None)
     unmeasured = tuple(
-        replace(row, value=None, low=None, high=None, state=LITTLE) if row.theory is Theory.DIRECT else row
+        replace(row, value=None, low=None, high=None, state=LITTLE) if row.theory is Theory.SIMILAR_APPLICANTS else row
         for row in run.rows
     )
-    assert lines(replace(run, rows=unmeasured))["adjusted"].text == "too little to say"
+    assert lines(replace(run, rows=unmeasured))["adjusted"].text == "Inconclusive"
     assert list(lines(Run((), ()))) == ["all", "adjusted", "nearest"]
 
 

@@ -22,7 +22,7 @@ SENTENCES = {
     "inside": "No difference against a group beyond the limits is shown; 8 points in approvals or 9 points between "
     "similar records would likely be seen.",
     "no_limit": "No limit was set for approvals: the figures below come without a verdict.",
-    "too_little": "Too little to say.",
+    "too_little": "Inconclusive.",
 }
 OTHERS = {
     (OUTSIDE, OUTSIDE): "both_outside",
@@ -56,7 +56,7 @@ def test_there_are_25_pairs_and_every_sentence_is_one_of_them():
 def widened(state=LITTLE, **more):
     """An adjusted effect of 20 points, open by a widening of 10 points; the limit is 2 points."""
     row = replace(effect("A", state, (-20, -39, -1), limit=-2, bias=0.10), **more)
-    return Run((whole(Theory.DIRECT, state), row), (white(), Group("race", "A", 100, 0.7)))
+    return Run((whole(Theory.SIMILAR_APPLICANTS, state), row), (white(), Group("race", "A", 100, 0.7)))
 
 
 def test_outside_without_the_widening_says_what_could_account_for_it():
@@ -131,7 +131,7 @@ def test_a_group_below_the_least_number_is_never_named():
     found = headline(Groups(few))
     assert (found.rule, found.groups) == ("too_little_elsewhere", ())
     assert found.words == (
-        "Too little to say here; outside limit: similar records of groups not named here "
+        "Inconclusive here; Outside the limit: similar records of groups not named here "
         "and approvals of groups not named here."
     )
     hidden = replace(few, groups=(white(), Group("race", "A", None, None)))
@@ -144,17 +144,19 @@ def test_all_groups_means_those_below_the_least_number_too():
     small = replace(inside.groups[2], n=3)
     rows = tuple(replace(row, state=LITTLE) if row.group == "B" else row for row in inside.rows)
     assert of(replace(inside, groups=(*inside.groups[:2], small), rows=rows))[0] == "too_little"
-    assert of(Run((), ()))[1] == "Too little to say."
+    assert of(Run((), ()))[1] == "Inconclusive."
 
 
 def test_the_difference_that_would_have_been_seen_is_the_largest_and_rounded_up():
     run = of_states((INSIDE, INSIDE), (INSIDE, INSIDE))
     rows = tuple(
-        replace(row, detectable=0.1201) if row.group == "B" and row.theory is Theory.DIRECT else row for row in run.rows
+        replace(row, detectable=0.1201) if row.group == "B" and row.theory is Theory.SIMILAR_APPLICANTS else row
+        for row in run.rows
     )
     assert "8 points in approvals or 13 points between" in of(replace(run, rows=rows))[1]
     ratio = tuple(
-        replace(row, detectable=0.70) if row.group == "A" and row.theory is Theory.OUTCOME else row for row in run.rows
+        replace(row, detectable=0.70) if row.group == "A" and row.theory is Theory.APPROVAL_RATES else row
+        for row in run.rows
     )
     assert "28 points in approvals or 9 points between" in of(replace(run, rows=ratio))[1], "0.91 x 0.30 is 27.3 points"
     unknown = tuple(replace(row, detectable=None) if row.group == "B" else row for row in run.rows)
@@ -164,17 +166,17 @@ def test_the_difference_that_would_have_been_seen_is_the_largest_and_rounded_up(
 
 
 def test_nothing_reads_as_a_pass_while_another_question_is_outside():
-    def beside(*pairs, theories=(Theory.TOTAL,)):
+    def beside(*pairs, theories=(Theory.CAUSAL_MODEL,)):
         run = of_states(*pairs)
         return replace(run, rows=(*run.rows, *(whole(theory, OUTSIDE) for theory in theories)))
 
     assert of(beside((INSIDE, INSIDE)))[1] == (
-        "No difference in approvals against a group beyond the limits is shown; outside limit: the assumed graph."
+        "No difference in approvals against a group beyond the limits is shown; Outside the limit: the assumed graph."
     )
-    assert of(beside((LITTLE, LITTLE)))[1] == "Too little to say here; outside limit: the assumed graph."
+    assert of(beside((LITTLE, LITTLE)))[1] == "Inconclusive here; Outside the limit: the assumed graph."
     assert of(beside((NO_LIMIT, NO_LIMIT)))[0] == "no_limit_elsewhere"
-    many = (Theory.TOTAL, Theory.RECOURSE, Theory.OWN)
-    assert of(beside((INSIDE, INSIDE), theories=many))[1].endswith("outside limit: 3 questions below.")
+    many = (Theory.CAUSAL_MODEL, Theory.PATH_TO_APPROVAL, Theory.OWN_LIMITS)
+    assert of(beside((INSIDE, INSIDE), theories=many))[1].endswith("Outside the limit: 3 questions below.")
     assert of(beside((OUTSIDE, OUTSIDE)))[0] == "both_outside"
 
 

@@ -12,7 +12,8 @@ from decide_runs import FIVE, MEASURES, OUTSIDE, boston, texas, white, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.tables.verdicts import QUESTIONS, STATES, VERDICTS
+from schemas.questions import QUESTIONS, STATES
+from schemas.tables.verdicts import VERDICTS
 from schemas.terms import State, Theory
 from tasks.reporting.first_page import facts as module
 from tasks.reporting.first_page.facts import (
@@ -42,11 +43,11 @@ def test_boston_says_what_the_example_says():
         "Black applicants were approved less often than white applicants with similar records on file."
     )
     assert [(row.state_words, row.sentence) for row in page.questions] == [
-        ("outside limit", "Of 100 applicants approved: white 91, Hispanic 77, Black 68."),
-        ("outside limit", "Black −14 points, about half of the gap; Hispanic −11, too little to say."),
-        ("not run", "Its method was switched off."),
-        ("too little to say", "64 Black and 26 Hispanic denials."),
-        ("too little to say", "Not more than within one group."),
+        ("Outside the limit", "Of 100 applicants approved: white 91, Hispanic 77, Black 68."),
+        ("Outside the limit", "Black −14 points, about half of the gap; Hispanic −11, Inconclusive."),
+        ("Not run", "Its method was switched off."),
+        ("Inconclusive", "64 Black and 26 Hispanic denials."),
+        ("Inconclusive", "Not more than within one group."),
     ]
     assert [line.words for line in page.change] == [
         "A factor not on file that explains 12 % of what is left of both race and approval would remove the adjusted "
@@ -77,7 +78,7 @@ def test_texas_says_what_the_example_says():
     assert page.headline.words == (
         "Black applicants were approved less often than white applicants with similar records on file."
     )
-    assert [row.state_words for row in page.questions[:2]] == ["outside limit"] * 2
+    assert [row.state_words for row in page.questions[:2]] == ["Outside the limit"] * 2
     assert page.questions[0].sentence == (
         "Of 100 applicants approved: Asian 83, white 81, American Indian 71, Black 70."
     )
@@ -122,7 +123,7 @@ def runs(draw):
                     if dice.random() < (0.9 if role == "primary" else 0.2)
                 ]
     rows += [whole(theory, dice.choice(FIVE)) for theory in Theory if dice.random() < 0.9]
-    rows += [Row(Theory.OWN, dice.choice(FIVE)) for _ in range(dice.choice((0, 3)))]
+    rows += [Row(Theory.OWN_LIMITS, dice.choice(FIVE)) for _ in range(dice.choice((0, 3)))]
     key = (groups[-1].key if groups else ("race", "none")) if names else ("race", "none")
     return Run(
         tuple(rows),
@@ -148,7 +149,7 @@ def runs(draw):
 
 
 def _row(dice, some, theory, attribute, name, role, n):
-    ratio = theory in (Theory.OUTCOME, Theory.RECOURSE) and role == "primary"
+    ratio = theory in (Theory.APPROVAL_RATES, Theory.PATH_TO_APPROVAL) and role == "primary"
     value = some(0.3, 1.4) if ratio else some(-0.3, 0.4)
     length = dice.uniform(0.001, 0.3)
     known = value is not None and dice.random() < 0.8
@@ -184,11 +185,11 @@ def test_every_page_keeps_its_budgets_and_its_words(run):
     assert words(page.headline.words) <= 25
     assert all(words(row.sentence) <= 16 for row in page.questions)
     assert [row.theory for row in page.questions][:5] == [
-        Theory.OUTCOME,
-        Theory.DIRECT,
-        Theory.TOTAL,
-        Theory.RECOURSE,
-        Theory.REASONS,
+        Theory.APPROVAL_RATES,
+        Theory.SIMILAR_APPLICANTS,
+        Theory.CAUSAL_MODEL,
+        Theory.PATH_TO_APPROVAL,
+        Theory.MODEL_REASONS,
     ]
     assert below_headline(page) <= MOST_WORDS <= 300
     assert [found[0] for text in page.texts() if (found := BANNED.search(text))] == []
@@ -285,7 +286,7 @@ def test_what_is_too_long_is_shortened_first_and_lines_go_last(monkeypatch):
     lines = [(len(page.change), len(page.next)) for page in seen]
     assert list(dict.fromkeys(lines)) == [(3, 3), (3, 2), (3, 1), (2, 1), (1, 1)]
     shortest = [row.sentence for row in next(page for page in seen if len(page.next) == 2).questions]
-    assert shortest[1] == "Black −7 points; 2 groups too little to say."
+    assert shortest[1] == "Black −7 points; 2 groups Inconclusive."
 
 
 def test_banned_words_stand_in_no_sentence_question_or_state():
@@ -337,7 +338,7 @@ def test_json_holds_what_is_printed():
     assert list(found) == ["headline", "questions", "figures", "change", "next", "cannot"]
     assert found["headline"]["words"] == page.headline.words
     assert found["headline"]["groups"] == [["race", "Black"]]
-    assert found["questions"][1]["state"] == "breach"
+    assert found["questions"][1]["state"] == "outside"
     adjusted = found["figures"]["comparisons"][1]
     assert (adjusted["value"], adjusted["text"], adjusted["limit"]) == (-13.8, "−14", -5.0)
     assert found["next"][0] == {
@@ -349,15 +350,24 @@ def test_json_holds_what_is_printed():
 
 def test_a_row_of_the_table_is_read_by_its_names():
     nothing = dict.fromkeys(column.name for column in VERDICTS.columns)
-    row = Row.of({**nothing, "theory": "direct", "state": "breach", "value": 0.1, "needed": float("inf"), "group": "A"})
-    assert (row.theory, row.state, row.value, row.needed) == (Theory.DIRECT, State.BREACH, 0.1, None)
+    row = Row.of(
+        {
+            **nothing,
+            "theory": "similar_applicants",
+            "state": "outside",
+            "value": 0.1,
+            "needed": float("inf"),
+            "group": "A",
+        }
+    )
+    assert (row.theory, row.state, row.value, row.needed) == (Theory.SIMILAR_APPLICANTS, State.OUTSIDE, 0.1, None)
     declared = {column.name for column in VERDICTS.columns}
     assert set(Row.__dataclass_fields__) <= declared
 
 
 def test_nothing_was_judged():
     page = decide(Run((), ()))
-    assert page.headline.words == "Too little to say."
+    assert page.headline.words == "Inconclusive."
     assert {row.state for row in page.questions} == {State.NOT_RUN}
     assert (page.change, page.next) == ((), ())
 

@@ -40,7 +40,9 @@ def told(run, name):
 def outside(**more):
     """One group, outside in both."""
     run = of_states((OUTSIDE, OUTSIDE))
-    rows = tuple(replace(each, robustness=0.124) if each.theory is Theory.DIRECT else each for each in run.rows)
+    rows = tuple(
+        replace(each, robustness=0.124) if each.theory is Theory.SIMILAR_APPLICANTS else each for each in run.rows
+    )
     return replace(run, rows=rows, **more)
 
 
@@ -71,7 +73,7 @@ def test_no_credit_score_where_no_column_is_one_and_nobody_said_that_the_columns
     )
     assert told(replace(run, credit_history=True), "no_credit_score") is None
     assert told(replace(run, complete=True), "no_credit_score") is None
-    plain = tuple(each for each in run.rows if each.theory is Theory.OUTCOME)
+    plain = tuple(each for each in run.rows if each.theory is Theory.APPROVAL_RATES)
     assert told(replace(run, rows=plain), "no_credit_score") is None, "no adjusted gap is shown"
 
 
@@ -96,7 +98,9 @@ def test_detectable_where_there_is_too_little_to_say():
     assert told(of_states((INSIDE, LITTLE)), "detectable") == expected.format(adjusted)
     assert told(of_states((LITTLE, INSIDE)), "detectable") == expected.format(plain)
     widened = of_states((INSIDE, LITTLE))
-    widened = tuple(replace(each, bias=0.1) if each.theory is Theory.DIRECT else each for each in widened.rows)
+    widened = tuple(
+        replace(each, bias=0.1) if each.theory is Theory.SIMILAR_APPLICANTS else each for each in widened.rows
+    )
     assert told(replace(inside(), rows=widened), "detectable") is None, "more people would not narrow it"
     assert told(inside(), "detectable") is None
     assert told(of_states((LITTLE, LITTLE), n=29), "detectable") is None
@@ -112,7 +116,7 @@ def test_missing_limit_and_set_limits_where_a_theory_that_could_have_one_has_non
     assert told(run, "missing_limit") == "Fix a limit before the next run."
     assert told(run, "set_limits") == "Set the missing limits, with their source."
     reasons = inside()
-    reasons = replace(reasons, rows=(*reasons.rows, whole(Theory.REASONS, NO_LIMIT)))
+    reasons = replace(reasons, rows=(*reasons.rows, whole(Theory.MODEL_REASONS, NO_LIMIT)))
     for name in ("missing_limit", "set_limits"):
         assert told(reasons, name) is None, "a score of reasons has no scale for a limit"
         assert told(inside(), name) is None
@@ -212,7 +216,7 @@ def test_columns_that_the_year_lacks_are_named_and_many_are_not():
 def everything(**more):
     """A run in which every rule of what would change it applies."""
     few = gap("B", LITTLE, (-8, -20, 4), detectable=0.8, needed=9000.0, n=100, n_reference=1681)
-    limitless = (whole(Theory.RECOURSE, NO_LIMIT), row(Theory.RECOURSE, "A", NO_LIMIT, value=0.7))
+    limitless = (whole(Theory.PATH_TO_APPROVAL, NO_LIMIT), row(Theory.PATH_TO_APPROVAL, "A", NO_LIMIT, value=0.7))
     run = outside(
         groups=(white(), Group("race", "A", 100, 0.7), Group("race", "B", 100, 0.8)),
         credit_history=False,
@@ -222,7 +226,7 @@ def everything(**more):
         lenders=3,
         warnings=("columns_swapped",),
     )
-    rows = (*run.rows, few, whole(Theory.TOTAL, OUTSIDE), *limitless)
+    rows = (*run.rows, few, whole(Theory.CAUSAL_MODEL, OUTSIDE), *limitless)
     return replace(run, rows=rows, **more)
 
 
@@ -254,7 +258,7 @@ def test_lines_are_about_the_group_of_the_figures_where_it_is_one_of_those():
     run = boston(-2)
     assert view(run).chosen == ("race", "Black")
     hispanic_worse = tuple(
-        replace(each, low=0.10) if each.group == "Hispanic" and each.theory is Theory.DIRECT else each
+        replace(each, low=0.10) if each.group == "Hispanic" and each.theory is Theory.SIMILAR_APPLICANTS else each
         for each in run.rows
     )
     other = replace(run, rows=hispanic_worse)

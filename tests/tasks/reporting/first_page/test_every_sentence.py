@@ -13,7 +13,7 @@ from first_page_cases import gaps, headlines
 from first_page_lines_again import question
 from first_page_more_cases import approvals, lines, theories
 
-from schemas.tables.verdicts import STATES
+from schemas.questions import STATES
 from tasks.reporting.first_page.facts import sentences
 
 KINDS = {"headlines": headlines, "gaps": gaps, "approvals": approvals, "theories": theories, "lines": lines}
@@ -39,7 +39,7 @@ def test_the_sentence_of_each_question_follows_from_its_numbers(cases):
             if name not in CUT:
                 assert row.sentence == question(page, row.theory), (name, row.theory)
             state = page.wholes.get(row.theory, ("not_run",))[0]
-            assert (row.state, row.state_words) == (state, STATES[state]), name
+            assert (row.state, row.state_words) == (state, STATES[state].words), name
 
 
 def test_the_figures_are_those_of_the_published_rows(cases):

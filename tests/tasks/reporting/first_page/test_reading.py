@@ -214,7 +214,7 @@ def test_a_run_of_nothing_is_read():
 
     run = run_of(material(Run((), ())))
     assert (run.rows, run.groups) == ((), ())
-    assert run.theory(Theory.DIRECT) is None
+    assert run.theory(Theory.SIMILAR_APPLICANTS) is None
     assert {row.state for row in decide(run).questions} == {State.NOT_RUN}
 
 
