@@ -210,6 +210,10 @@ class AuditSpec(Strict):
                 out["causal_graph"] = (
                     {**graph, "order": settings["causal_order"]} if isinstance(graph, Mapping) else graph
                 )
+        source, disclosure = out.get("source"), out.get("disclosure") or {}
+        if isinstance(source, Mapping) and source.get("kind") == "hmda" and isinstance(disclosure, Mapping):
+            # anyone may download its rows; a lender's own submission is refused under this profile
+            out["disclosure"] = {"profile": "published", **disclosure}
         if raw.get("profile") == "paper":
             out.setdefault("sampling", None)  # no paper asks a sample
         if raw.get("profile") != "paper" or not isinstance(out["methods"] or {}, Mapping):

@@ -174,7 +174,7 @@ def _submitted(text: str) -> str:
     results = _RECOMMENDATIONS + "".join(_RESULT.format(i) for i in range(1, 6))
     text = text.replace("  applicant_age:\n", f"{results}  applicant_age:\n", 1)
     text = text.replace(_PUBLIC, _OWN)
-    return text.replace("disclosure: {profile: public}", "disclosure: {profile: strict} # a lender's own file")
+    return re.sub(r"disclosure: .*", "disclosure: {profile: strict} # a lender's own file", text)
 
 
 def _of_file(text: str, path: Path, output: Path | None, recognised: Recognised, outline: Outline, year: int) -> str:

@@ -222,7 +222,7 @@ def check_model(
             order.append(test)
         score, noise = float(np.mean(scores)), np.concatenate(hold_out_noise)[np.argsort(np.concatenate(order))]
         checks += [_fit_check(node, score, len(sample)), *_noise_checks(node, sample, noise)]
-    checks += _independence_checks(graph, columns, roots, sample, rng)
+    checks += independence_checks(graph, columns, roots, sample, rng)
     done: list[Check] = []
     for name in dict.fromkeys(check.name for check in checks):
         same = [check for check in checks if check.name == name]
@@ -304,7 +304,7 @@ def _compare(test: Any, noise: Floats, group: NDArray[np.int64]) -> tuple[float,
     return float(result.statistic), float(result.pvalue)
 
 
-def _independence_checks(
+def independence_checks(
     graph: CausalGraph, columns: Columns, roots: Roots, state: Floats, rng: np.random.Generator
 ) -> list[Check]:
     """The independences that the graph implies, one test each; those with the same conditions share regressions."""
@@ -400,12 +400,12 @@ def compare_with_permuted(
     """
     claims = implied(graph, columns.names, roots.names)
     if not claims:
-        words = "The graph implies no independence, so that no data could contradict it."
+        words = "the graph implies no independence that data could contradict"
         return GraphTest(0, 0, 0, 0, 0, 0, contradicted=False, words=words)
     rejected, dependent = int(step_down(p, ALPHA).rejected.sum()), int((p <= ALPHA).sum())
     counted = f"{rejected} of the {len(claims)} independences that the graph implies are rejected"
     if not rejected:
-        words = f"None of the {len(claims)} independences that the graph implies is rejected."
+        words = f"none of the {len(claims)} independences that the graph implies is rejected"
         return GraphTest(len(claims), 0, dependent, 0, 0, 0, contradicted=False, words=words)
     permuted = _Permuted(graph, columns, roots, claims, _sample(graph, columns, roots, rng, rows), rng)
     drawn = [permuted.draw() for _ in range(PERMUTATIONS)]
@@ -413,7 +413,7 @@ def compare_with_permuted(
     is_informative = equivalent <= ALPHA * PERMUTATIONS
     is_random = is_informative and as_good > ALPHA * PERMUTATIONS
     contradicted = rejected > MOST_REJECTED * len(claims) or is_random
-    words = f"{counted}; {as_good} of {PERMUTATIONS} graphs with permuted columns fit as well or better."
+    words = f"{counted}; {as_good} of {PERMUTATIONS} graphs with permuted columns fit as well or better"
     return GraphTest(len(claims), rejected, dependent, PERMUTATIONS, as_good, equivalent, contradicted, words)
 
 

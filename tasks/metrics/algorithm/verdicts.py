@@ -346,6 +346,8 @@ class Case:
     """What keeps the row from being within, in words; else empty."""
     information: str = ""
     """Why the row is for information and has no verdict; else empty."""
+    contradicted: str = ""
+    """How these data contradict an assumption that the value rests on; else empty."""
     sample_settles: bool = True
     """Whether more applications would settle an open row: not where a finding keeps it open."""
 
@@ -410,6 +412,9 @@ def judge(cases: Sequence[Case], rules: Rules) -> list[Verdict]:
                 state = State.NO_LIMIT if measured else State.NOT_RUN
                 reason = "no limit is set" if measured else case.problem or "not measured"
             by_place[at] = Verdict(case, state, reason)
+    for at, verdict in by_place.items():
+        if verdict.case.contradicted and math.isfinite(verdict.case.value):
+            by_place[at] = replace(verdict, state=State.UNRELIABLE, reason=verdict.case.contradicted)
     return [by_place[at] for at in range(len(cases))]
 
 
@@ -641,6 +646,9 @@ def conclude(rows: Sequence[Verdict], disagreeing: Sequence[Disagreement] = (), 
         return Concluded(State.OUTSIDE, "beyond the limit", _groups(breached))
     if not primary:
         return Concluded(State.NOT_RUN, why_not or "no group is judged")
+    unreliable = [row for row in primary if row.state is State.UNRELIABLE]
+    if unreliable:
+        return Concluded(State.UNRELIABLE, unreliable[0].reason)
     if all(row.case.limit is None for row in primary):
         measured = any(row.state is State.NO_LIMIT for row in primary)
         return Concluded(State.NO_LIMIT, "no limit is set") if measured else Concluded(State.NOT_RUN, primary[0].reason)
@@ -667,11 +675,13 @@ def overall(theories: Mapping[Theory, State], gate: Sequence[Theory], *, named: 
         theories: the state of each.
         gate: theories that count.
         named: whether the spec names them: one that did not run, or has no limit, is then too little evidence.
+
+    An unreliable answer is none: it is too little evidence, and neither outside nor within.
     """
     gated = [theories.get(theory, State.NOT_RUN) for theory in gate]
     if State.OUTSIDE in gated:
         return State.OUTSIDE
     idle = (State.NOT_RUN, State.NO_LIMIT, State.INFORMATION)
-    if State.INCONCLUSIVE in gated or (named and any(state in idle for state in gated)):
+    if {State.INCONCLUSIVE, State.UNRELIABLE} & set(gated) or (named and any(state in idle for state in gated)):
         return State.INCONCLUSIVE
     return State.WITHIN if State.WITHIN in gated else State.NOT_RUN

@@ -190,7 +190,12 @@ STATE_AT, SENTENCE_AT, LIST_AT = 352, 490, 640
 """Where the columns begin."""
 LEADING, GAP = 19, 12
 """From one line of text to the next, and between a column and the next."""
-COLOURS: dict[State, Colour] = {State.OUTSIDE: "breach", State.INCONCLUSIVE: "few", State.WITHIN: "ok"}
+COLOURS: dict[State, Colour] = {
+    State.OUTSIDE: "breach",
+    State.INCONCLUSIVE: "few",
+    State.UNRELIABLE: "few",
+    State.WITHIN: "ok",
+}
 """Words of states have them; all other states are grey."""
 
 
