@@ -23,6 +23,14 @@ Order = tuple[tuple[str, ...], ...]
 Form = Literal["linear", "forest", "boosting", "count", "ordinal", "nominal"]
 
 
+def is_order(value: Any) -> bool:
+    """Whether a value of a spec has the shape of tiers of columns."""
+    lists = (list, tuple)
+    return isinstance(value, lists) and all(
+        isinstance(tier, lists) and all(isinstance(name, str) for name in tier) for tier in value
+    )
+
+
 class Mechanism(Strict):
     """Mechanism of a column: a function of its causes and its own noise, and its range of values."""
 
@@ -76,9 +84,14 @@ class CausalGraph(Strict):
         if not isinstance(raw, dict) or not raw.get("order"):
             return raw
         tiers = raw["order"]
-        if not all(isinstance(tier, list | tuple) and all(isinstance(name, str) for name in tier) for tier in tiers):
+        if not is_order(tiers):
             return raw  # the field says what is wrong with it
-        edges = [edge for tier, later in combinations(tiers, 2) for edge in product(tier, later)]
+        firsts: dict[str, int] = {}
+        for i, tier in enumerate(tiers):
+            for name in tier:
+                firsts.setdefault(name, i)
+        by_tier = [[name for name in firsts if firsts[name] == i] for i in range(len(tiers))]
+        edges = [edge for tier, later in combinations(by_tier, 2) for edge in product(tier, later)]
         against = [edge for edge in raw.get("edges") or () if tuple(edge) not in edges]
         if against:
             cause, effect = against[0]
@@ -103,7 +116,7 @@ class CausalGraph(Strict):
     def _of_effects(cls, mechanisms: dict[str, Mechanism], info: ValidationInfo) -> dict[str, Mechanism]:
         effects = sorted({effect for _, effect in info.data.get("edges", ())})
         for name in mechanisms:
-            if "edges" in info.data and name not in effects:
+            if "edges" in info.data and name not in effects and not info.data.get("order"):
                 raise ValueError(f"no edge leads to {name!r}, so it has no mechanism; {nearest(name, effects)}")
         return mechanisms
 

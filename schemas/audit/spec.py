@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Literal, Self
 from pydantic import Field, ValidationInfo, model_validator
 
 from schemas.audit import hmda
-from schemas.audit.causal import CausalGraph
+from schemas.audit.causal import CausalGraph, is_order
 from schemas.audit.column import ColumnSpec
 from schemas.audit.expectations import FileOrList
 from schemas.audit.limits import Bootstrap, Disclosure, Expected, Threshold, Verdicts
@@ -205,7 +205,11 @@ class AuditSpec(Strict):
         out: dict[str, Any] = {"methods": {}, **raw}
         for settings in out["methods"].values() if isinstance(out["methods"], Mapping) else ():
             # a method that asks for the saturated graph of an order: the graph of the audit is that one
-            if isinstance(settings, Mapping) and settings.get("graph") == "saturated" and settings.get("causal_order"):
+            if (
+                isinstance(settings, Mapping)
+                and settings.get("graph") == "saturated"
+                and is_order(settings.get("causal_order"))
+            ):
                 graph = out.get("causal_graph") or {}
                 out["causal_graph"] = (
                     {**graph, "order": settings["causal_order"]} if isinstance(graph, Mapping) else graph
@@ -287,7 +291,7 @@ class AuditSpec(Strict):
             if column not in nodes:
                 yield SpecError(f"unknown column {column!r}; {nearest(column, nodes)}", place)
             if listed.count(column) > 1:
-                yield SpecError(f"{column!r} is in more than one place; a column has one tier", place)
+                yield SpecError(f"{column!r} is in more than one tier; leave it in one", place)
             if column == self.decision.column:
                 yield SpecError(f"{column!r} is the decision, which all columns lead to: take it out", place)
         for p in self.protected:
@@ -300,6 +304,13 @@ class AuditSpec(Strict):
             elif len(p.columns) == 1 and not named & set(order[0]):
                 yield SpecError(f"the protected attribute {p.name!r} is missing: put it in the first tier", place)
         protected = {column for p in self.protected for column in p.columns}
+        for column in self.causal_graph.mechanisms:
+            if column in order[0]:
+                message = f"{column!r} is in the first tier of the order, so that nothing causes it"
+                yield SpecError(message, ("causal_graph", "mechanisms", column))
+            elif column not in listed:
+                message = f"{column!r} has no tier in the order; {nearest(column, listed)}"
+                yield SpecError(message, ("causal_graph", "mechanisms", column))
         missing = [feature for feature in self.features() if feature not in {*listed, *protected}]
         if missing:
             message = f"{', '.join(missing)}: missing from the order; give every feature a tier"
