@@ -1,4 +1,4 @@
-"""A causal graph that the data contradict makes the causal question unreliable; no graph makes it no question at all."""
+"""A causal graph that the data contradict makes its question unreliable; without a graph the question is not run."""
 
 import pyarrow as pa
 import pytest
