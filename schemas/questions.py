@@ -5,8 +5,10 @@ Pages, terminal, ``report.json``, server, workbook, alerts and docs take their w
 """
 
 import re
+import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
@@ -111,6 +113,8 @@ def state_now(state: str) -> str:
 
 def state_words(state: str) -> str:
     """A state in words; one that this version does not know, by its key."""
+    if state == WITHHELD:
+        return f"{STATES[State.INCONCLUSIVE].words} (withheld)"
     return STATES[State(state)].words if state in STATES else state.replace("_", " ")
 
 
@@ -228,3 +232,41 @@ def words_by_domain(*names: str) -> DecisionWords:
     return next(
         (words for pattern, words in _DOMAINS if re.search(rf"\b(?:{pattern})\b", text, re.IGNORECASE)), LENDING
     )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The part of docs/glossary.md that holds this table; ``make docs`` writes it.
+
+
+BEGIN, END = "<!-- names: written by `make docs` -->", "<!-- end of names -->"
+
+
+def with_names(glossary: str) -> str:
+    """The text of the glossary with the questions and states of this version between its two marks."""
+    questions = [
+        f"| `{key}` | {q.words} | {q.short} | `{q.file}.html` | `{q.before}` |" for key, q in QUESTIONS.items()
+    ]
+    states = [
+        f"| `{key}` | {state.words} | {state.meaning} | {f'`{state.before}`' if state.before else ''} |"
+        for key, state in STATES.items()
+    ]
+    head, rest = glossary.split(BEGIN)
+    _, tail = rest.split(END)
+    lines = (
+        *("## Questions", "", "| key | question | short name | page | before |", "| --- | --- | --- | --- | --- |"),
+        *(
+            *questions,
+            "",
+            "## States",
+            "",
+            "| key | printed | meaning | before |",
+            "| --- | --- | --- | --- |",
+            *states,
+        ),
+    )
+    return f"{head}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{tail}"
+
+
+if __name__ == "__main__":
+    file = Path(sys.argv[1])
+    file.write_text(with_names(file.read_text(encoding="utf-8")), encoding="utf-8")

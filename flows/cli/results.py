@@ -15,6 +15,7 @@ import typer
 from flows.cli import options
 from flows.cli.terminal import console, errors, print_json, print_rows, robustness_words, visible
 from schemas.errors import InfrastructureError, SpecError, nearest
+from schemas.questions import QUESTIONS, STATES
 from schemas.terms import State, Theory
 
 if TYPE_CHECKING:
@@ -411,13 +412,12 @@ _UNSEEN = """
 def verdicts(
     run: options.LatestArgument = None,
     lake: options.LakeOption = "data/lake",
-    theory: Annotated[Theory | None, typer.Option(help="Only this kind of harm.")] = None,
+    theory: Annotated[Theory | None, typer.Option(help="Only this question.")] = None,
     format_: FormatOption = "table",
     as_json: SqlJsonOption = False,
     raw: RawOption = False,
 ) -> None:
-    """Print the state of every theory of harm, and of each judged group, with effect, verdict interval and limit."""
-    from schemas.questions import STATES
+    """Print the state of every question, and of each judged group, with effect, verdict interval and limit."""
     from schemas.tables.verdicts import effect_words, limit_words, published_findings  # loads pyarrow
     from schemas.tables.verdicts import published_verdicts as published
 
@@ -441,11 +441,11 @@ def verdicts(
         for row in rows:
             of_group = f"{row['protected_attribute']}: {row['group']}" if row["group"] else "(all)"
             shown = {
-                "theory": row["theory"],
+                "question": QUESTIONS[Theory(row["theory"])].short,
                 "group": of_group,
                 "decisions_of": row["decision_maker"],
                 "measure": row["measure"],
-                "effect": effect_words(row),
+                "result": effect_words(row),
                 "limit": limit_words(row),
                 "state": STATES[State(row["state"])].words + " (withheld)" * row["withheld"],
                 "why": row["reason"],
@@ -566,7 +566,6 @@ def league(
 
 def _print(league_of_year: "League", page: str) -> None:
     """What it is for, then a table for each measure and group."""
-    from schemas.questions import STATES
     from tasks.reporting import league
 
     noun = league.noun_of(league_of_year.column)

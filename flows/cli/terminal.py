@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from flows.runs.control_characters import visible as visible  # the commands take it from here
+from schemas.questions import QUESTIONS, STATES
 from schemas.terms import Note, State, Theory
 
 if TYPE_CHECKING:
@@ -262,7 +263,7 @@ def print_audit(
         return
     # Theories, rows that are not within, groups by method, and what was read. Text is never read as markup.
     console.print()
-    print_rows(console, "theories", _theories(summary.verdicts))
+    print_rows(console, "questions", _theories(summary.verdicts))
     print_rows(console, "groups that are not within", _open_rows(summary.verdicts))
     console.print("value [interval] or (range of draws) by group; n = those whom it is about", markup=False)
     for title, rows in _groups(summary):
@@ -279,7 +280,7 @@ def _more(summary: "Summary") -> list[str]:
 
 def print_run(console: Console, summary: "Summary") -> None:
     """Print run, state and report alone."""
-    state = Text(summary.state.value.replace("_", " "), style=_STYLE.get(summary.state, ""))
+    state = Text(STATES[summary.state].words, style=_STYLE.get(summary.state, ""))
     for name, text in (("run", Text(summary.run)), ("state", state), ("report", Text(summary.report))):
         console.print(Text(f"{name:<8}").append_text(text), soft_wrap=True)
 
@@ -349,7 +350,6 @@ def _groups(summary: "Summary") -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 def _theories(verdicts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """A row for each theory: its question, its state, and the groups behind it."""
-    from schemas.questions import QUESTIONS, STATES
     from schemas.tables.verdicts import effect_words, limit_words  # loads pyarrow, as below
 
     verdict_rows, rows = list(verdicts), []
@@ -363,8 +363,7 @@ def _theories(verdicts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         why = "" if effects and state is State.WITHIN else theory_row["reason"]
         rows.append(
             {
-                "question": QUESTIONS[Theory(theory_row["theory"])].words,
-                "theory": theory_row["theory"],
+                "question": QUESTIONS[Theory(theory_row["theory"])].short,
                 "state": Text(STATES[state].words, style=_STYLE.get(state, "")),
                 "effect [verdict interval] and why": "; ".join(part for part in (why, *effects) if part),
             }
@@ -374,7 +373,6 @@ def _theories(verdicts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _open_rows(verdicts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows that are not within, each with its reason."""
-    from schemas.questions import STATES
     from schemas.tables.verdicts import effect_words, limit_words
 
     rows = []
@@ -383,7 +381,7 @@ def _open_rows(verdicts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
             state = State.INCONCLUSIVE if row["withheld"] else State(row["state"])
             rows.append(
                 {
-                    "theory": row["theory"],
+                    "question": QUESTIONS[Theory(row["theory"])].short,
                     "group": f"{row['protected_attribute']}: {row['group']}",
                     "measure": f"{row['measure']} {effect_words(row)}".rstrip(),
                     "limit": limit_words(row),

@@ -12,8 +12,8 @@ from schemas.artifact import Partition
 from schemas.audit.file import parse, spec_text
 from schemas.audit.limits import GATE
 from schemas.errors import SpecError
-from schemas.questions import STATES
-from schemas.tables.verdicts import VERDICTS, effect_words, limit_words, state_of_row
+from schemas.questions import QUESTIONS, STATES, state_words
+from schemas.tables.verdicts import VERDICTS, effect_words, limit_words, row_words, state_of_row
 from schemas.terms import State, Theory
 from tasks.lake.store import Lake
 
@@ -247,9 +247,9 @@ class Checks:
         if state is State.OUTSIDE:
             if not of_state:
                 return f"a result is outside its limit; {self._reason(state)}"
-            return f"{len(of_state)} of {len(rows)} outside the limit; {words_of(of_state[0])}"
+            return f"{len(of_state)} of {len(rows)} outside the limit; {row_words(of_state[0])}"
         if state is State.WITHIN:
-            closest = f"; closest: {words_of(of_state[0])}" if of_state else ""
+            closest = f"; closest: {row_words(of_state[0])}" if of_state else ""
             return f"{len(of_state)} of {len(rows)} within the limit, none outside{closest}"
         if not rows:
             return f"no result could be held against a limit; {self._reason(state)}"
@@ -261,7 +261,9 @@ class Checks:
         gate_rows = [row for row in self.theories if row["theory"] in self.gate and row["state"] == state]
         gate_rows = gate_rows or [row for row in self.theories if row["theory"] in self.gate]
         return (
-            f"{gate_rows[0]['theory']}: {gate_rows[0]['reason']}" if gate_rows else "no theory that counts has a limit"
+            f"{QUESTIONS[Theory(gate_rows[0]['theory'])].short}: {gate_rows[0]['reason']}"
+            if gate_rows
+            else "no question that counts has a limit"
         )
 
 
@@ -279,19 +281,12 @@ def checks_of(lake: Lake, run: Run) -> Checks:
     return Checks(sorted(limited, key=_order), theories, frozenset(map(str, gate)))
 
 
-def words_of(row: Row) -> str:
-    """A check in words, such as ``outcome, race: Black approval_rate_ratio 0.74 [0.67, 0.81], at least 0.90``."""
-    place = f"{row['theory']}, {row['protected_attribute']}: {row['group']} {row['measure']}"
-    effect = "withheld" if row["withheld"] else effect_words(row)
-    return ", ".join(filter(None, (f"{place} {effect}".rstrip(), limit_words(row))))
-
-
 def shown(row: Row) -> dict[str, Any]:
     """A check as a row of a table for people."""
     return {
-        "state": state_of_row(row),
+        "state": state_words(state_of_row(row)),
         "role": row["role"],
-        "theory": str(row["theory"]),
+        "question": QUESTIONS[Theory(row["theory"])].short,
         "group": f"{row['protected_attribute']}: {row['group']}",
         "measure": row["measure"],
         "decisions of": row["decision_maker"],

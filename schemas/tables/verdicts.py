@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
-from schemas.questions import WITHHELD
+from schemas.questions import QUESTIONS, WITHHELD
 from schemas.table import Column, Table
 from schemas.tables.applications import (
     DECISION_DIRECTION,
@@ -132,6 +132,8 @@ def state_of_row(row: Mapping[str, Any]) -> str:
     return WITHHELD if row["withheld"] else str(row["state"])
 
 
+WIDE_HALF: Final = 2.0
+"""Half an interval in points from which on decimals would claim more than is known."""
 _SIGNED = ("value", "limit", "limit_used", "detectable")
 _ENDS = (("low", "high"), ("hull_low", "hull_high"), ("plain_low", "plain_high"))
 _SIDES = {"at_most": "at_least", "at_least": "at_most"}
@@ -144,7 +146,8 @@ def in_approval(row: Mapping[str, Any]) -> dict[str, Any]:
     where the sign turns. Ratios, costs, scores and limits of the spec's own keep their direction.
     """
     turned = dict(row)
-    if row["theory"] not in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL) or row["role"] == "theory":
+    is_difference = row["theory"] in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL) and row["scale"] != "log"
+    if not is_difference or row["role"] == "theory":
         return turned
     turned |= {name: None if row.get(name) is None else -row[name] for name in _SIGNED}
     for low, high in _ENDS:
@@ -198,21 +201,34 @@ def limit_words(row: Mapping[str, Any]) -> str:
     if row["limit"] is None:
         return ""
     row = in_approval(row)
-    number, unit = _unit(row)
     side = "at least" if row["side"] == "at_least" else "at most"
-    return f"{side} {number(row['limit']).removeprefix('+')}{unit}"
+    _, unit = _unit(row)
+    limit = f"{100 * row['limit']:+g}".removeprefix("+") if unit else f"{row['limit']:.2f}"
+    plain = row["theory"] in (Theory.MODEL_REASONS, Theory.OWN_LIMITS)
+    return f"{side} {row['limit']:.3g}" if plain else f"{side} {limit}{unit}"
+
+
+def row_words(row: Mapping[str, Any]) -> str:
+    """A judged row in one line: the question, the group, the result and its limit."""
+    effect = "withheld" if row["withheld"] else effect_words(row)
+    measure = f" {row['measure']}" if row["theory"] == Theory.OWN_LIMITS else ""
+    place = f"{QUESTIONS[Theory(row['theory'])].short}, {row['protected_attribute']}: {row['group']}{measure}"
+    return ", ".join(filter(None, (f"{place} {effect}".rstrip(), limit_words(row))))
 
 
 def _unit(row: Mapping[str, Any]) -> tuple[Callable[[float], str], str]:
-    """How numbers of a row are printed, and their unit: differences of shares in percentage points, all else plain.
+    """How numbers of a row are printed, and their unit: differences of shares in points, all else plain.
 
-    A score of reasons and the measures that a spec limits itself have scales of their own.
+    Points are whole where half the interval is two or more, as on pages. A score of reasons and the measures that a
+    spec limits itself have scales of their own.
     """
     if row["theory"] in (Theory.MODEL_REASONS, Theory.OWN_LIMITS):
         return "{:.3g}".format, ""
     if row["scale"] == "log" or row["measure"].endswith(("_ratio", "_over_group")):
         return "{:.2f}".format, ""
-    return (lambda value: f"{100 * value:+.1f}"), " points"
+    is_wide = row["low"] is not None and row["high"] is not None and 100 * (row["high"] - row["low"]) >= 2 * WIDE_HALF
+    places = 0 if is_wide else 1
+    return (lambda value: f"{round(100 * value, places) + 0.0:+.{places}f}"), " points"
 
 
 # --------------------------------------------------------------------------------------------------------------------

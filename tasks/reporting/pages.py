@@ -20,7 +20,7 @@ from tasks.reporting.charts.matrix import Cell as MatrixCell
 from tasks.reporting.charts.matrix import Matrix, Row
 from tasks.reporting.charts.rows import Forest, Steps
 from tasks.reporting.charts.values import WITHHELD, Mark, Unit
-from tasks.reporting.data_page import quality
+from tasks.reporting.data_page import own_limits, quality
 from tasks.reporting.declared import Block, Declared, Form, all_declared, declared, words
 from tasks.reporting.declared import Unit as Written
 from tasks.reporting.evidence_tables import (
@@ -394,6 +394,8 @@ def files(material: Material) -> dict[str, bytes]:
 def sections(material: Material, decision: Decision) -> dict[str, Section]:
     """Path -> content of each page but the first and the definitions: questions, data, evidence."""
     named_sections = {**question_pages(material, decision), "quality": quality(material)}
+    if limits := own_limits(material, run_of(material)):
+        named_sections[QUESTIONS[Theory.OWN_LIMITS].file] = limits
     behind = {evidence_path(name): evidence(material, name) for name in measured(material)}
     return {f"pages/{name}.html": material.rephrase_all(section) for name, section in named_sections.items()} | behind
 

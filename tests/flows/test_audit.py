@@ -250,7 +250,7 @@ def test_every_ending_has_its_state_and_message(endings: tuple[dict[str, Told], 
     assert said.pop("insufficient evidence") == ("COMPLETED", "Inconclusive")
     assert said == {name: ("FAILED", name.capitalize()) for name in said}, "a breach fails where that is asked for"
     told = {name: run.message for name, run in ended.items()}
-    assert "limits breached; " in told["outside"]
+    assert "outside the limit; " in told["outside"]
     assert "too few are 'Black'" in told["insufficient evidence"]
     assert told["data quality"].startswith("stage preprocess: column 'purpose' is declared binary and has 3 values")
     assert "published_verdicts.parquet is missing or is not the file that was written" in told["integrity"]
@@ -274,20 +274,20 @@ def test_a_breach_is_read_from_the_server_alone(
     place, said = finished
     run = told_runs(server, place / "lake")[0]
     assert (run.name, run.type, run.state) == ("loans 2024", "COMPLETED", "Breach")
-    assert re.match(r"\d of \d limits breached; \w+, race: Black \w+ ", run.message)
-    assert {*run.tags} == {"dataset:loans", "year:2024", "state:breach", f"run:{said['run']}"}
+    assert re.match(r"\d of \d outside the limit; \w+, race: Black \w+ ", run.message)
+    assert {*run.tags} == {"dataset:loans", "year:2024", "state:outside", f"run:{said['run']}"}
     assert {f"loans 2024 {stage}" for stage in ("ingest", "connect", "detect fgce", "report")} <= {*run.tasks}
     text = [line for _, line in run.lines]
     assert len([line for line in text if re.match(r"stage [a-z ]+: .* rows, .* refused, [0-9.]+ s", line)]) == 14
     assert len([line for line in text if line.startswith("read loans.csv, sha256 ")]) == 1
-    assert (logging.WARNING, "breach: " + run.message.split("; ", 1)[1]) in run.lines
+    assert (logging.WARNING, "Outside the limit: " + run.message.split("; ", 1)[1]) in run.lines
     assert text[-1] == f"Breach: {run.message}; report {place}/lake/reports/{said['run']}/report.html"
     checks = json.loads(run.artifacts["checks"])
     assert checks[0]["state"] == "outside"
     assert all(row["limit"] for row in checks)
     page = run.artifacts["verdict"]
     assert page.startswith("# Synthetic loans, 2024: Breach\n")
-    assert page.index("| breach | ") < page.index("| insufficient_evidence | ")
+    assert page.index("| Outside the limit | ") < page.index("| Inconclusive | ")
     assert f"Report: `{place}/lake/reports/{said['run']}/report.html`" in page
     assert run.artifacts["progress"] == 100
     assert not [row_id for row_id in loans()["id"] if row_id in json.dumps(asdict(run))]

@@ -87,7 +87,7 @@ def test_a_back_fill_is_read_from_the_server_alone(finished, server):
     place, done = finished
     (run,) = told_runs(server, place / "lake")
     assert (run.name, run.type, run.state) == (f"yearly {YEARS}", "FAILED", "Infrastructure")
-    assert run.message.startswith(f"5 years: 2 within, 1 insufficient, 1 breach, 1 failed; {ABSENT}: no file at ")
+    assert run.message.startswith(f"5 years: 2 within, 1 inconclusive, 1 outside, 1 failed; {ABSENT}: no file at ")
     audits = {f"run:{year['run']}" for year in json.loads(done.stdout)["years"] if year["run"]}
     assert {"dataset:yearly", f"year:{WITHIN}", f"year:{ABSENT}", "state:infrastructure", *audits} <= {*run.tags}
     assert {f"yearly {year}" for year in range(WITHIN, ABSENT + 1)} < {*run.tasks}, "the others track sub-flow runs"

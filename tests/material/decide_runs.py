@@ -43,7 +43,7 @@ def gap(group: str, state: State, points: tuple[float, float, float], limit: flo
 
 
 def effect(
-    group: str, state: State, points: tuple[float, float, float], limit: float = -5, theory: Theory = Theory.SIMILAR_APPLICANTS,
+    group: str, state: State, points: tuple[float, float, float], limit: float = -5, theory: Theory = Theory.SIMILAR_APPLICANTS,  # noqa: E501
     **more: Any,
 ) -> Row:  # fmt: skip
     """An effect on denial that stands for these points of approval."""

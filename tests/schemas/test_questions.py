@@ -10,6 +10,8 @@ from conftest import REPOSITORY
 from schemas.audit.limits import Verdicts
 from schemas.audit.spec import Decision
 from schemas.questions import (
+    BEGIN,
+    END,
     LENDING,
     QUESTIONS,
     QUESTIONS_BEFORE,
@@ -19,6 +21,7 @@ from schemas.questions import (
     row_now,
     spec_now,
     state_words,
+    with_names,
 )
 from schemas.tables.verdicts import in_approval
 from schemas.terms import State, Theory
@@ -63,7 +66,14 @@ def test_a_recorded_spec_or_row_of_before_is_read_with_the_keys_of_now():
 
 
 ROW = {
-    **{"theory": Theory.SIMILAR_APPLICANTS, "role": "primary", "value": 0.13, "low": 0.06, "high": 0.18},
+    **{
+        "theory": Theory.SIMILAR_APPLICANTS,
+        "role": "primary",
+        "scale": "linear",
+        "value": 0.13,
+        "low": 0.06,
+        "high": 0.18,
+    },
     **{"hull_low": None, "hull_high": None, "plain_low": 0.07, "plain_high": 0.19, "limit": 0.02, "side": "at_most"},
     **{"limit_used": 0.02, "detectable": 0.1, "p_breach": 0.01, "robustness": 0.12},
 }
@@ -114,11 +124,20 @@ def test_the_words_follow_from_the_names_of_the_decision_unless_the_spec_has_som
     assert decision.model_copy(update={"words": HIRING}).wording == HIRING
 
 
-BEFORE = (
+REPLACED = (
     *("too little to say", "inside limit", "outside limit[^s]", "described only", "equals treated alike"),
     *("Do approvals differ", r"by the assumed graph\?", "Is the way to approval longer", "Limits of this spec"),
 )
-SECOND = re.compile("|".join([*(re.escape(question.words) for question in QUESTIONS.values()), *BEFORE]))
+
+
+def test_the_glossary_has_the_names_of_this_version():
+    text = (REPOSITORY / "docs" / "glossary.md").read_text(encoding="utf-8")
+    assert with_names(text) == text, "run `make docs`"
+    assert "| `similar_applicants` | Were similar applicants approved equally often? |" in text
+    assert with_names(f"a{BEGIN}old{END}b").startswith("a") and "old" not in with_names(f"a{BEGIN}old{END}b")  # noqa: PT018
+
+
+SECOND = re.compile("|".join([*(re.escape(question.words) for question in QUESTIONS.values()), *REPLACED]))
 """Words of the table, and those that it took the place of."""
 
 

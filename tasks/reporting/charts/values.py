@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from schemas import questions
 from schemas.questions import STATES
+from schemas.tables.verdicts import WIDE_HALF
 from schemas.terms import State as Judged
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -22,8 +23,6 @@ MINUS: Final = "\N{MINUS SIGN}"
 INFINITE: Final = "\N{INFINITY}"
 WITHHELD: Final = "withheld"
 """Stands for a number that disclosure control withholds, and is what is printed of it."""
-WIDE_HALF: Final = 2.0
-"""Half an interval from which on decimals would claim more than is known, in the unit."""
 MOST_PLACES: Final = 6
 
 Figure = float | Literal["withheld"] | None

@@ -17,8 +17,8 @@ from schemas.errors import InfrastructureError
 from schemas.terms import State
 from tasks.reporting.charts.layout import LIGHT, WIDE, Colour, svg
 from tasks.reporting.charts.values import lines
-from tasks.reporting.exports.plain_words import reading_of
 from tasks.reporting.first_page.result import Decision, forest
+from tasks.reporting.plain_words import reading_of
 
 # --------------------------------------------------------------------------------------------------------------------
 # Several pages of a report as one file, for e-mail and for PDF: unique ids, links among them, none to other files.

@@ -5,7 +5,7 @@ limit has a column of its own.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from schemas.questions import QUESTIONS, STATES
@@ -21,17 +21,21 @@ from tasks.reporting.first_page.facts import (
     of_100,
     percent,
     points,
+    said,
     sentences,
     some_points,
 )
 from tasks.reporting.first_page.facts import words as words_of
 from tasks.reporting.first_page.result import DIFFERS, OPEN, SAME, Answer, Effect, Question
 from tasks.reporting.material import listed
+from tasks.reporting.plain_words import longest_sentence
 from tasks.reporting.text import count
 
 MOST_RATES = 6
 """Groups whose rates are printed; of more, the lowest four."""
 LOWEST = 4
+MOST_OF_A_SENTENCE = 25
+"""Words."""
 MOST_NAMED = 2
 """Groups that a sentence names with their numbers."""
 EQUAL_COSTS = 100.0
@@ -64,7 +68,9 @@ def _question(theory: Theory, groups: Groups, most: int) -> Question:
     overall_row = groups.run.theory(theory)
     state = State.NOT_RUN if overall_row is None else overall_row.state
     effects = effects_of(theory, groups)
-    answer = answer_of(theory, state, effects, groups)
+    if state in (State.NOT_RUN, State.INFORMATION):  # no interval of these covers as it says
+        effects = tuple(replace(effect, low=None, high=None) for effect in effects)
+    answer = answer_of(theory, effects, groups)
     sentence, shown = _result(theory, state, answer, effects, groups, most)
     return Question(
         theory=theory,
@@ -120,12 +126,14 @@ def effect_of(theory: Theory, key: Key, row: Row, groups: Groups) -> Effect | No
     )
 
 
-def answer_of(theory: Theory, state: State, effects: Sequence[Effect], groups: Groups) -> Answer:
+def answer_of(theory: Theory, effects: Sequence[Effect], groups: Groups) -> Answer:
     """What the printed intervals show: a difference, less than the limit in every group, or neither."""
-    if state in (State.NOT_RUN, State.INFORMATION) or not effects or any(e.low is None for e in effects):
-        return ""
-    if any(effect.excludes for effect in effects) or (theory is Theory.SIMILAR_APPLICANTS and groups.run.parts):
+    if any(effect.excludes for effect in effects) or (
+        theory is Theory.SIMILAR_APPLICANTS and groups.run.differing_parts
+    ):
         return DIFFERS
+    if all(effect.low is None for effect in effects):
+        return ""
     judged = [standing for standing in groups.standings(theory) if not standing.withheld]
     inside = [_below_limit(theory, effect, groups) for effect in effects]
     return SAME if len(effects) == len(judged) and all(inside) else OPEN
@@ -157,25 +165,27 @@ def _result(
         reason = "" if overall_row is None else overall_row.reason
         reasons: Mapping[str, str] = sentences()["not_run"]
         words = next((text for pattern, text in reasons.items() if fnmatchcase(reason, pattern)), "")
-        return words or groups.said("result", "nothing")[0], ()
+        return words or said("result", "nothing")[0], ()
     if theory is Theory.MODEL_REASONS:
         return _reasons(groups), ()
     first = ""
     if answer:
-        first = groups.said("answer", f"{answer}_alike" if theory in ABOUT_ALIKE and answer != OPEN else answer)[0]
+        first = said("answer", f"{answer}_alike" if theory in ABOUT_ALIKE and answer != OPEN else answer)[0]
     named = list(effects)
     if answer == DIFFERS:  # those that differ as the clearest one does
         named = [effect for effect in effects if effect.excludes]
         named = [effect for effect in named if (effect.value < effect.none) == (named[0].value < named[0].none)]
     if answer == DIFFERS and not named:
-        return f"{first} {groups.run.parts[0].sentence}", (part_effect(groups.run.parts[0]),)
+        return f"{first} {groups.run.differing_parts[0].sentence}", (part_effect(groups.run.differing_parts[0]),)
     if not named:
         return " ".join(filter(None, (first, _without_numbers(theory, groups)))), ()
+    most_named = 1 if theory is Theory.PATH_TO_APPROVAL else MOST_NAMED
     forms = [
         (_with_numbers(theory, answer, first, named[:n], len(effects) - n, groups), tuple(named[:n]))
-        for n in range(min(len(named), MOST_NAMED), 0, -1)
+        for n in range(min(len(named), most_named), 0, -1)
     ]
-    return next((form for form in forms if words_of(form[0]) <= most), min(forms, key=lambda form: words_of(form[0])))
+    plain = [form for form in forms if longest_sentence([form[0]]) <= MOST_OF_A_SENTENCE] or forms[-1:]
+    return next((form for form in plain if words_of(form[0]) <= most), min(plain, key=lambda form: words_of(form[0])))
 
 
 def _with_numbers(
@@ -187,7 +197,7 @@ def _with_numbers(
         Theory.CAUSAL_MODEL: _causal,
         Theory.PATH_TO_APPROVAL: _path,
     }
-    others = groups.number("result", "others", rest) if rest else ""
+    others = groups.number("result", "others", rest) if rest and theory is Theory.SIMILAR_APPLICANTS else ""
     return " ".join(filter(None, (first, builders[theory](answer, named, groups), others)))
 
 
@@ -198,7 +208,7 @@ def part_effect(part: Finding) -> Effect:
     return Effect((part.attribute, part.group), 0.0 if value is None else round(value) + 0.0, *ends, 0.0, 0)
 
 
-def _interval(effect: Effect, groups: Groups, signed: bool = False, unit: str = "") -> str:
+def _interval(effect: Effect, signed: bool = False, unit: str = "") -> str:
     """The ends in brackets: sizes where all lies on one side, with signs where it reaches over no difference."""
     if effect.low is None or effect.high is None:
         return ""
@@ -207,7 +217,7 @@ def _interval(effect: Effect, groups: Groups, signed: bool = False, unit: str = 
         low, high = (points(end, effect.decimals) for end in ends)
     else:
         low, high = (points(end, effect.decimals).lstrip(f"+{MINUS}") for end in sorted(map(abs, ends)))
-    return str(groups.said("result", "from_to", low=low + unit, high=high + unit)[0])
+    return str(said("result", "from_to", low=low + unit, high=high + unit)[0])
 
 
 def _size(effect: Effect) -> str:
@@ -219,29 +229,29 @@ def _signed(effect: Effect, groups: Groups) -> str:
     """An effect that may be none: with its sign and that of its ends."""
     size = points(effect.value, effect.decimals)
     words = {"group": groups.label(effect.key), "size": size if size.endswith("points") else f"{size} points"}
-    return groups.said("result", "level", interval=_interval(effect, groups, signed=True), **words)[0]
+    return said("result", "level", interval=_interval(effect, signed=True), **words)[0]
 
 
-def _way(effect: Effect, groups: Groups) -> str:
-    return groups.said("result", "less" if effect.value < 0 else "more")[0]
+def _way(effect: Effect) -> str:
+    return said("result", "less" if effect.value < 0 else "more")[0]
 
 
 def _rates(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
     """Approvals of 100 by group, the lowest first, and how far the named groups are from their reference."""
-    words = {"group": groups.label(named[0].key), "size": _size(named[0]), "interval": _interval(named[0], groups)}
+    words = {"group": groups.label(named[0].key), "size": _size(named[0]), "interval": _interval(named[0])}
     way = "lower" if named[0].value < 0 else "higher"
-    effects = groups.said("result", way, more=_more(named, groups), **words)[0]
+    effects = said("result", way, more=_more(named, groups), **words)[0]
     if answer != DIFFERS:
         effects = ", ".join(_signed(effect, groups) for effect in named)
     references = dict.fromkeys(groups.reference_label(effect.key[0]) for effect in named)
-    compared = groups.said("result", "compared", reference=listed(references), effects=effects)[0]
+    compared = said("result", "compared", reference=listed(references), effects=effects)[0]
     return " ".join(filter(None, (rates_of(groups), compared)))
 
 
 def _more(named: Sequence[Effect], groups: Groups) -> str:
     """The further groups after the first, by their number and interval alone."""
     return "".join(
-        f", {groups.label(effect.key)} {_size(effect).split()[0]}{_interval(effect, groups)}" for effect in named[1:]
+        f", {groups.label(effect.key)} {_size(effect).split()[0]}{_interval(effect)}" for effect in named[1:]
     )
 
 
@@ -250,16 +260,19 @@ def rates_of(groups: Groups) -> str:
     published = groups.run.groups
     visible = sorted((g for g in published if g.approval is not None or g.approval_text), key=_by_rate)
     if not visible:
-        return groups.said("result", "rates_withheld")[0] if published else ""
+        return said("result", "rates_withheld")[0] if published else ""
     makers = {group.decision_maker for group in published}
     name = "rates_of_model" if makers == {DecisionMaker.MODEL} else "rates"
-    shown = visible if len(visible) <= MOST_RATES else visible[:LOWEST]
-    rates = [f"{groups.label(group.key)} {group.approval_text or of_100(group.approval or 0.0)}" for group in shown]
-    rest = len(published) - len(shown)
-    text = ", ".join(rates)
-    if rest:
-        text = groups.said("result", "and_more", rates=text, n=rest)[0]
-    return groups.said("result", name, rates=text)[0]
+    for n in (len(visible), LOWEST, 3, 2, 1):
+        if len(published) > MOST_RATES and n > LOWEST:
+            continue
+        rates = ", ".join(f"{groups.label(g.key)} {g.approval_text or of_100(g.approval or 0.0)}" for g in visible[:n])
+        if rest := len(published) - len(visible[:n]):
+            rates = said("result", "and_more", rates=rates, n=rest)[0]
+        text = said("result", name, rates=rates)[0]
+        if longest_sentence([text]) <= MOST_OF_A_SENTENCE:
+            break
+    return text
 
 
 def _by_rate(group: Group) -> tuple[float, str]:
@@ -273,34 +286,34 @@ def _by_rate(group: Group) -> tuple[float, str]:
 def _similar(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
     columns = groups.run.columns.get(named[0].key)
     unknown = "" if columns else "_unknown"
-    if answer in (OPEN, SAME):
+    if answer != DIFFERS:
         effects = ", ".join(_signed(effect, groups) for effect in named)
-        return groups.said("result", f"similar_open{unknown}", n=columns, effects=effects)[0]
+        return said("result", f"similar_open{unknown}", n=columns, effects=effects)[0]
     first = named[0]
-    words = {"group": groups.label(first.key), "size": _size(first), "way": _way(first, groups)}
-    words |= {"interval": _interval(first, groups), "more": _more(named, groups)}
-    return groups.said("result", f"similar{unknown}", n=columns, **words)[0]
+    words = {"group": groups.label(first.key), "size": _size(first), "way": _way(first)}
+    words |= {"interval": _interval(first), "more": _more(named, groups)}
+    return said("result", f"similar{unknown}", n=columns, **words)[0]
 
 
 def _causal(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
-    if answer in (OPEN, SAME):
+    if answer != DIFFERS:
         effects = ", ".join(_signed(effect, groups) for effect in named)
-        return groups.said("result", "causal_open", effects=effects)[0]
+        return said("result", "causal_open", effects=effects)[0]
     # In the other group they would be approved more often where they are approved less often now.
     first = named[0]
-    way = groups.said("result", "more" if first.value < 0 else "less")[0]
+    way = said("result", "more" if first.value < 0 else "less")[0]
     words = {"group": groups.label(first.key), "reference": groups.reference_label(first.key[0]), "way": way}
-    words |= {"size": _size(first), "interval": _interval(first, groups), "more": _more(named, groups)}
-    return groups.said("result", "causal", **words)[0]
+    words |= {"size": _size(first), "interval": _interval(first), "more": _more(named, groups)}
+    return said("result", "causal", **words)[0]
 
 
 def _path(_answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
     texts = []
     for effect in named:
         size = f"{points(effect.value, effect.decimals).lstrip('+')} %"
-        interval = _interval(effect, groups, unit=" %")
+        interval = _interval(effect, unit=" %")
         words = {"group": groups.label(effect.key), "reference": groups.reference_label(effect.key[0])}
-        texts.append(groups.said("result", "path", size=size, interval=interval, **words)[0])
+        texts.append(said("result", "path", size=size, interval=interval, **words)[0])
     return " ".join(texts)
 
 
@@ -311,12 +324,12 @@ def _without_numbers(theory: Theory, groups: Groups) -> str:
     standings = groups.standings(theory)
     no_path = [s.key for s in standings if s.row is not None and s.row.role == "adds" and s.state is State.OUTSIDE]
     if no_path:
-        return groups.said("result", "path_none", groups=groups.named(no_path))[0]
+        return said("result", "path_none", people=groups.applicants(no_path))[0]
     if standings and all(standing.withheld for standing in standings):
-        return groups.said("result", "withheld")[0]
+        return said("result", "withheld")[0]
     if standings:
-        return groups.said("result", "few", groups=groups.named([standing.key for standing in standings]))[0]
-    return groups.said("result", "nothing")[0]
+        return said("result", "few", people=groups.applicants([standing.key for standing in standings]))[0]
+    return said("result", "nothing")[0]
 
 
 def _reasons(groups: Groups) -> str:
@@ -325,9 +338,9 @@ def _reasons(groups: Groups) -> str:
     values = [(s.key, s.row.value) for s in standings if s.row is not None and not s.withheld]
     above = [key for key, value in values if value is not None and value > 0]
     if above:
-        return groups.said("result", "reasons_more", groups=groups.named(above))[0]
+        return said("result", "reasons_more", groups=groups.named(above))[0]
     if values and all(value is not None for _, value in values):
-        return groups.said("result", "reasons_same")[0]
+        return said("result", "reasons_same")[0]
     return _without_numbers(Theory.MODEL_REASONS, groups)
 
 
@@ -335,13 +348,13 @@ def _own_limits(groups: Groups) -> str:
     states = [row.state for row in groups.run.rows if row.theory is Theory.OWN_LIMITS and row.role != "theory"]
     missed, limits = states.count(State.OUTSIDE), len(states)
     if missed:
-        words = groups.said("result", "own_some", n=missed, limits=limits, are="is" if missed == 1 else "are")[0]
-        return f"{groups.said('answer', 'same')[0]} {words}"
+        words = said("result", "own_some", n=missed, limits=limits, are="is" if missed == 1 else "are")[0]
+        return f"{said('answer', 'same')[0]} {words}"
     kept = states.count(State.WITHIN)
     if kept == limits and limits:
-        return f"{groups.said('answer', 'differs')[0]} {groups.number('result', 'own_all', limits)}"
-    words = groups.said("result", "own_open", n=limits - kept, limits=limits)[0]
-    return f"{groups.said('answer', 'open')[0]} {words}"
+        return f"{said('answer', 'differs')[0]} {groups.number('result', 'own_all', limits)}"
+    words = said("result", "own_open", n=limits - kept, limits=limits)[0]
+    return f"{said('answer', 'open')[0]} {words}"
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -354,26 +367,26 @@ def _against(theory: Theory, state: State, groups: Groups) -> str:
     words = {"state": STATES[state].words}
     row = _clearest(theory, matching, groups)
     if state is State.UNRELIABLE:
-        return groups.said("against", "unreliable", **words)[0]
+        return said("against", "unreliable", **words)[0]
     if state not in (State.OUTSIDE, State.WITHIN, State.INCONCLUSIVE) or theory is Theory.OWN_LIMITS:
-        return groups.said("against", "plain", **words)[0]
+        return said("against", "plain", **words)[0]
     if row is None or row.limit is None or row.role == "adds":
         few = state is State.INCONCLUSIVE
-        return groups.said("against", "open_few" if few else "plain", **words)[0]
+        return said("against", "open_few" if few else "plain", **words)[0]
     is_ratio = theory in (Theory.APPROVAL_RATES, Theory.PATH_TO_APPROVAL)
     words |= _limit_words(theory, row)
     if state is not State.INCONCLUSIVE:
-        words["side"] = groups.said("against", "below" if state is State.OUTSIDE else "above")[0]
-        words["whom"] = _whom(matching, rows, groups)
-        return groups.said("against", "of_ratio" if is_ratio else "of_points", **words)[0]
+        words["side"] = said("against", "below" if state is State.OUTSIDE else "above")[0]
+        words["which"] = _which(matching, rows, groups)
+        return said("against", "of_ratio" if is_ratio else "of_points", **words)[0]
     if row.value is None:
-        return groups.said("against", "open_few", **words)[0]
+        return said("against", "open_few", **words)[0]
     if theory is Theory.SIMILAR_APPLICANTS and (why := _kept_open(row, groups)):
-        return groups.said("against", why, **words)[0]
+        return said("against", why, **words)[0]
     effect = effect_of(theory, row.key, row, groups)
     if effect is None or not _crosses(theory, row, effect):
-        return groups.said("against", "open_corrected", **words)[0]
-    return groups.said("against", "open_ratio" if is_ratio else "open_points", **words)[0]
+        return said("against", "open_corrected", **words)[0]
+    return said("against", "open_ratio" if is_ratio else "open_points", **words)[0]
 
 
 def _judged_rows(theory: Theory, groups: Groups) -> list[Standing]:
@@ -387,17 +400,13 @@ def _clearest(theory: Theory, standings: Sequence[Standing], groups: Groups) -> 
     return next((rows[key] for key in order if rows.get(key) is not None), next(iter(rows.values()), None))
 
 
-def _whom(matching: Sequence[Standing], rows: Sequence[Standing], groups: Groups) -> str:
+def _which(matching: Sequence[Standing], rows: Sequence[Standing], groups: Groups) -> str:
     """The groups of a state where others have another one; empty where all have it."""
     if len(matching) == len(rows):
         return ""
     keys = [standing.key for standing in matching]
-    named = (
-        groups.named(keys)
-        if len(keys) <= MOST_NAMED
-        else groups.said("against", "groups", n=len(keys), of=len(rows))[0]
-    )
-    return groups.said("against", "whom", groups=named)[0]
+    named = groups.named(keys) if len(keys) <= MOST_NAMED else said("against", "groups", n=len(keys), of=len(rows))[0]
+    return said("against", "which", groups=named)[0]
 
 
 def _limit_words(theory: Theory, row: Row) -> dict[str, str]:
@@ -475,12 +484,12 @@ def _few_people(judged: Judged) -> str:
         judged_rows = [(standing.row, standing.key) for standing in _judged_rows(judged.theory, groups)][:MOST_NAMED]
         events = [(r.events, groups.label(key)) for r, key in judged_rows if r is not None and r.events is not None]
         if events and len(events) == len(judged_rows):
-            return groups.said("reliable", "denials", denials=listed(f"{count(n)} {name}" for n, name in events))[0]
+            return said("reliable", "denials", denials=listed(f"{count(n)} {name}" for n, name in events))[0]
     kept_open = judged.theory is Theory.SIMILAR_APPLICANTS and _kept_open(row, groups)
     if row.n is None or kept_open:
         return ""
     name = "few" if row.n < groups.run.minimum_n else "people"
-    return groups.said("reliable", name, n=count(row.n), group=groups.label(row.key))[0]
+    return said("reliable", name, n=count(row.n), group=groups.label(row.key))[0]
 
 
 def _lacking(judged: Judged) -> str:
@@ -488,7 +497,7 @@ def _lacking(judged: Judged) -> str:
     compares = judged.theory in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL)
     if run.complete or not compares or judged.state is State.UNRELIABLE:
         return ""
-    return judged.groups.said("reliable", "lacking" if run.lacks else "lacking_some", columns=listed(run.lacks))[0]
+    return said("reliable", "lacking" if run.lacks else "lacking_some", columns=listed(run.lacks))[0]
 
 
 def _graph(judged: Judged) -> str:
@@ -496,8 +505,8 @@ def _graph(judged: Judged) -> str:
     if judged.theory is not Theory.CAUSAL_MODEL:
         return ""
     if tests is not None and (tests.against > CONTRADICTED * tests.n or judged.state is State.UNRELIABLE):
-        return judged.groups.said("reliable", "graph", against=tests.against, n=tests.n)[0]
-    return judged.groups.said("reliable", "assumed")[0]
+        return said("reliable", "graph", against=tests.against, n=tests.n)[0]
+    return said("reliable", "assumed")[0]
 
 
 def _left_out(judged: Judged) -> str:
@@ -506,11 +515,11 @@ def _left_out(judged: Judged) -> str:
         is_about_row = (finding.attribute, finding.group) == judged.row.key
         if finding.kind in ("missing", "undecided") and is_about_row and finding.n:
             name = "left_out" if finding.kind == "missing" else "undecided"
-            return judged.groups.said("reliable", name, n=count(finding.n))[0]
+            return said("reliable", name, n=count(finding.n))[0]
     left_out = run.left_out
     if judged.theory is Theory.APPROVAL_RATES or left_out is None or not left_out.is_many or not left_out.differs:
         return ""
-    return judged.groups.said("reliable", "left_out", n=count(left_out.n))[0]
+    return said("reliable", "left_out", n=count(left_out.n))[0]
 
 
 def _support(judged: Judged) -> str:
@@ -518,24 +527,20 @@ def _support(judged: Judged) -> str:
     if judged.theory is not Theory.SIMILAR_APPLICANTS or share is None or share >= POOR_SUPPORT:
         return ""
     reference = judged.groups.reference_label(judged.row.protected_attribute)
-    return judged.groups.said("reliable", "support", share=of_100(share), reference=reference)[0]
+    return said("reliable", "support", share=of_100(share), reference=reference)[0]
 
 
 def _asked(judged: Judged) -> str:
     sample = judged.groups.run.sample
     if judged.theory in (Theory.APPROVAL_RATES, Theory.SIMILAR_APPLICANTS) or sample is None:
         return ""
-    return judged.groups.said("reliable", "asked", asked=count(sample[0]), of=count(sample[1]))[0]
+    return said("reliable", "asked", asked=count(sample[0]), of=count(sample[1]))[0]
 
 
 def _unknown(judged: Judged) -> str:
     attribute = judged.row.protected_attribute
     share = judged.groups.run.unknown.get(attribute, 0.0)
-    return (
-        judged.groups.said("reliable", "unknown", attribute=attribute, share=of_100(share))[0]
-        if share > MANY_UNKNOWN
-        else ""
-    )
+    return said("reliable", "unknown", attribute=attribute, share=of_100(share))[0] if share > MANY_UNKNOWN else ""
 
 
 def _otherwise(judged: Judged) -> str:
@@ -543,10 +548,10 @@ def _otherwise(judged: Judged) -> str:
     row, groups = judged.row, judged.groups
     if judged.theory is Theory.SIMILAR_APPLICANTS and row.robustness and (row.plain_low or 0.0) > 0:
         words = {"share": percent(row.robustness), "attribute": row.protected_attribute}
-        return groups.said("reliable", "robust", **words)[0]
+        return said("reliable", "robust", **words)[0]
     if row.n is None or judged.theory in (Theory.PATH_TO_APPROVAL, Theory.MODEL_REASONS):
         return ""
-    return groups.said("reliable", "people", n=count(row.n), group=groups.label(row.key))[0]
+    return said("reliable", "people", n=count(row.n), group=groups.label(row.key))[0]
 
 
 RELIABILITY: tuple[Rule, ...] = (_few_people, _lacking, _graph, _left_out, _support, _asked, _unknown, _otherwise)

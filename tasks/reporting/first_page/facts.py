@@ -150,8 +150,6 @@ def part(share: float) -> str:
 
 Key = tuple[str, str]
 """Protected attribute and group: groups of two attributes may have one name."""
-PEOPLE: Mapping[str, str] = {"applicants": "applicants", "approved": "approved", "denied": "denied"}
-"""Words for people and decisions where the spec has none of its own."""
 LEFT_OUT = 0.05
 """Share of applications without every feature above which the page has a line on them."""
 TINY = 1e-9
@@ -382,11 +380,7 @@ class Run:
     """Share of a group with comparable applicants in the reference group."""
     unknown: Mapping[str, float] = field(default_factory=dict)
     """Attribute -> share of the applications whose group is not known."""
-    power: str = ""
-    """Which difference in a part would have been seen, in a sentence."""
     about: About = About()
-    names: Mapping[str, str] = field(default_factory=lambda: PEOPLE)
-    """Words of the spec for people and decisions."""
     run: str = ""
     """Its id."""
     strongest: Mapping[Key, Benchmark] = field(default_factory=dict)
@@ -413,7 +407,7 @@ class Run:
     """Age of the data in the year of the run; None where it does not matter."""
 
     @property
-    def parts(self) -> tuple[Finding, ...]:
+    def differing_parts(self) -> tuple[Finding, ...]:
         """Parts of a group in which similar applicants were shown to be approved less often."""
         return tuple(finding for finding in self.findings if finding.kind == "part")
 
@@ -541,19 +535,21 @@ class Groups:
         key = self.reference_key(attribute)
         return forms("groups", "reference")[0] if key is None else self.label(key)
 
-    def said(self, part: str, name: str, /, **words: object) -> tuple[str, ...]:
-        """The forms of a sentence with its places filled in, and with the spec's words for people and decisions."""
-        return said(part, name, **{**self.run.names, **words})
-
     def number(self, part: str, name: str, n: int) -> str:
         """A number with its noun."""
-        singular, several = self.said(part, name, n=n)
+        singular, several = said(part, name, n=n)
         return singular if n == 1 else several
 
     def named(self, keys: Sequence[Key]) -> str:
         """Groups in a sentence: up to two by name, more by their number."""
         labels = [self.label(key) for key in keys]
-        return listed(labels) if len(labels) <= 2 else said("groups", "counted", n=len(labels))[0]
+        return listed(labels) if len(labels) <= 2 else said("groups", "groups", n=len(labels))[0]
+
+    def applicants(self, keys: Sequence[Key]) -> str:
+        """The people of groups in a sentence: of up to two by name."""
+        if len(keys) > 2:
+            return said("groups", "counted", n=len(keys))[0]
+        return said("groups", "named", names=self.named(keys))[0]
 
     def references(self, keys: Iterable[Key]) -> tuple[str, ...]:
         """The reference groups they are compared with: by name where all have the same one."""

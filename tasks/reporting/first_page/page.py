@@ -21,7 +21,6 @@ from schemas.vintages import place_of
 from tasks.pipeline.registry import OUTCOMES_METHOD
 from tasks.reporting.first_page.answers import questions
 from tasks.reporting.first_page.facts import (
-    PEOPLE,
     About,
     Benchmark,
     Files,
@@ -108,7 +107,6 @@ def run_of(material: Material) -> Run:
         support={key: row["support"] for key, row in deciding_rows.items() if row["support"] is not None},
         unknown=_unknown(material),
         about=_about(material),
-        names=_names(material),
         run=settings.run,
         neighbours=_neighbours(material),
         credit_history=_credit_history(material),
@@ -121,7 +119,7 @@ def run_of(material: Material) -> Run:
         year=settings.year,
         lacking=tuple(name for name in settings.source.lacking if GROUP not in name),
         public=settings.source.kind == "hmda",
-        lenders=_lenders(settings.source),
+        lenders=1 if _only_lender(material) else _lenders(settings.source),
         sampled=bool(_SAMPLED.search(settings.source.words.replace("_", " "))),
         sample=min(counts, key=lambda part: (part[0] / part[1], -part[1]), default=None),
         years_old=int(settings.run_day[:4]) - settings.year,
@@ -132,11 +130,7 @@ def _about(material: Material) -> About:
     """Who is audited, by what, and when."""
     settings = material.settings
     read = next(iter(material.named(SOURCE_READ.name)), None)
-    day = date.fromisoformat(settings.run_day)
-    lender = (read or {}).get("lender") or ""
-    part = material.part
-    if part is not None and part.column in LENDER:
-        lender = part.value
+    day, lender = date.fromisoformat(settings.run_day), _only_lender(material)
     who = (
         said("about", "lender", name=lender)[0]
         if lender
@@ -146,12 +140,12 @@ def _about(material: Material) -> About:
     return About(who.strip() or material.title, decisions_of(material), rows, f"{day.day} {day:%B %Y}")
 
 
-def _names(material: Material) -> Mapping[str, str]:
-    """The spec's words for people and decisions."""
-    words = getattr(material.settings.decision, "words", None)
-    if words is None:
-        return PEOPLE
-    return {"applicants": words.unit, "approved": words.favourable, "denied": words.unfavourable}
+def _only_lender(material: Material) -> str:
+    """The lender of all rows, by its identifier; empty where they are of several or none is named."""
+    part = material.part
+    if part is not None and part.column in LENDER:
+        return part.value
+    return next((row.get("lender") or "" for row in material.named(SOURCE_READ.name)), "")
 
 
 def _lacks(material: Material) -> tuple[str, ...]:
@@ -357,7 +351,7 @@ def _lenders(source: Source) -> int | None:
 # The first page of a run: its parts together, and their texts within the number of words that it has room for.
 
 
-MOST_WORDS = 276
+MOST_WORDS = 300
 """Of all texts below the headline; the page has 350 there, and headings, signatures and axes need the rest."""
 OF_A_RESULT = (45, 32, 24)
 """Words that a result may have: the first number with which the page keeps its own."""
@@ -414,22 +408,22 @@ def _lines(ruled: Ruled) -> tuple[Line, ...]:
 def _fitted(page: Decision, change: Ruled, steps: Ruled, least: int) -> Decision:
     """The page with its lines shortened, and then left out from the last on, until it keeps its words.
 
-    What the page cannot show stays whole, and so do ``least`` steps and one line of what to know.
+    The three lines of what the page cannot show stay, and so do ``least`` steps.
     """
     while below_headline(page) > MOST_WORDS:
         at, form = _shorter(page.change, change)
         if form:
             page = replace(page, change=_exchanged(page.change, at, form))
-            continue
-        at, form = _shorter(page.next, steps)
-        if form:
-            page = replace(page, next=_exchanged(page.next, at, form))
-        elif len(page.next) > max(least, 2):
+        elif len(page.next) > max(least, LEAST_LINES):
             page = replace(page, next=page.next[:-1])
-        elif len(page.change) > 1:
+        elif page.change:
             page = replace(page, change=page.change[:-1])
+        elif (shorter := _shorter(page.next, steps))[1]:
+            page = replace(page, next=_exchanged(page.next, *shorter))
         elif len(page.next) > least:
             page = replace(page, next=page.next[:-1])
+        elif extra := [line for line in page.cannot if line.rule in ("lost", "asked")]:
+            page = replace(page, cannot=tuple(line for line in page.cannot if line is not extra[-1]))
         else:
             break
     return page

@@ -193,7 +193,7 @@ def figures(groups: Groups) -> Figures:
     """The three comparisons of the group chosen; those that are missing say why."""
     chosen = choice(groups)
     if chosen.key is None:
-        title, caption = forms("figures", "no_group")[0], groups.said("figures", "no_group_caption")[0]
+        title, caption = forms("figures", "no_group")[0], said("figures", "no_group_caption")[0]
         empty = (
             _missing(name, label, "", _state_without_group(name, groups)) for name, label in _labels(groups).items()
         )
@@ -234,7 +234,7 @@ def forest(group_figures: Figures) -> Forest:
             low=comparison.low,
             high=comparison.high,
             note=note,
-            state=questions.WITHHELD if hidden else str(comparison.state),
+            state=questions.WITHHELD if hidden else "",
             limit=float(comparison.shown_limit.replace(MINUS, "-")) if comparison.shown_limit else None,
         )
         marks.append(mark)
@@ -267,7 +267,7 @@ def choice(groups: Groups) -> Chosen:
 def _labels(groups: Groups) -> dict[str, str]:
     k = groups.run.neighbours
     nearest = forms("figures", "nearest")[0] if k is None else said("figures", "nearest_k", k=k)[0]
-    return {"all": groups.said("figures", "all")[0], "adjusted": forms("figures", "adjusted")[0], "nearest": nearest}
+    return {"all": said("figures", "all")[0], "adjusted": forms("figures", "adjusted")[0], "nearest": nearest}
 
 
 def _standings(key: Key, groups: Groups) -> dict[str, Standing]:

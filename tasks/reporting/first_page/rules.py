@@ -55,7 +55,7 @@ def headline(groups: Groups, rows: Sequence[Question]) -> Headline:
     candidates = [
         said("headline", "prefix", who=prefix, words=text)[0] if prefix else capital(text)
         for prefix in prefixes
-        for text in groups.said("headline", rule, **words)
+        for text in said("headline", rule, **words)
     ]
     return Headline(rule, fitting(candidates, MOST_WORDS)[0], tuple(keys))
 
@@ -74,23 +74,27 @@ def _strongest_result(groups: Groups, rows: Sequence[Question]) -> tuple[str, Wo
             states = {_state(effect, groups) for effect in similar}
             rule = "similar_lacking" if not run.complete else "similar_within" if states == {State.WITHIN} else rule
         lacks = f" ({listed(run.lacks)})" if run.lacks else ""
-        return rule, _whom(similar, groups) | {"lacking": lacks}, [effect.key for effect in similar]
-    if run.parts and Theory.SIMILAR_APPLICANTS in reliable:
-        part = run.parts[0]
+        return rule, _people(similar, groups) | {"lacking": lacks}, [effect.key for effect in similar]
+    if run.differing_parts and Theory.SIMILAR_APPLICANTS in reliable:
+        part = run.differing_parts[0]
         key = (part.attribute, part.group)
         column, _, level = part.part.partition(": ")
         return "part", {"groups": groups.label(key), "part": f"{column} is {level}"}, [key]
     if less.get(Theory.APPROVAL_RATES):
         compared = Theory.SIMILAR_APPLICANTS in reliable and reliable[Theory.SIMILAR_APPLICANTS].answer
         rule = "rates" if compared else "rates_alone"
-        return rule, _whom(less[Theory.APPROVAL_RATES], groups), [effect.key for effect in less[Theory.APPROVAL_RATES]]
+        return (
+            rule,
+            _people(less[Theory.APPROVAL_RATES], groups),
+            [effect.key for effect in less[Theory.APPROVAL_RATES]],
+        )
     for rule, theory, effects in (
         ("similar_more", Theory.SIMILAR_APPLICANTS, more),
         ("causal", Theory.CAUSAL_MODEL, less),
         ("rates_more", Theory.APPROVAL_RATES, more),
     ):
         if differing := effects.get(theory):
-            return rule, _whom(differing, groups), [effect.key for effect in differing]
+            return rule, _people(differing, groups), [effect.key for effect in differing]
     names = sentences()["elsewhere"]
     elsewhere = [
         names[row.theory]
@@ -118,11 +122,12 @@ def _state(effect: Effect, groups: Groups) -> State:
     return groups.standing(Theory.SIMILAR_APPLICANTS, effect.key).state
 
 
-def _whom(effects: Sequence[Effect], groups: Groups) -> Words:
+def _people(effects: Sequence[Effect], groups: Groups) -> Words:
     """Groups, and the reference group that all of them have; else the word for one."""
     references = {groups.reference_label(effect.key[0]) for effect in effects}
     reference = references.pop() if len(references) == 1 else forms("groups", "reference")[0]
-    return {"groups": groups.named([effect.key for effect in effects]), "reference": reference}
+    keys = [effect.key for effect in effects]
+    return {"people": groups.applicants(keys), "groups": groups.named(keys), "reference": reference}
 
 
 def _smallest_seen(groups: Groups) -> float | None:
@@ -246,7 +251,7 @@ def _confounder(view: View) -> tuple[str, ...]:
             return tuple(form.format(**words) for form in forms("know", "confounder")[1:])
         words |= {"column": short(benchmark.column, 4)}
         words |= {"of_group": whole_percent(benchmark.of_group), "of_approval": whole_percent(benchmark.of_approval)}
-        return said("know", "confounder", **words)
+        return said("know", "confounder", **words)[:1]
     return ()
 
 
@@ -276,9 +281,9 @@ def _left_out(view: View) -> tuple[str, ...]:
     if left_out is None or not left_out.is_many:
         return ()
     if left_out.denied is None or left_out.denied_of_others is None:
-        return view.groups.said("know", "left_out", n=count(left_out.n), rate="", others="")[1:]
+        return said("know", "left_out", n=count(left_out.n), rate="", others="")[1:]
     rates = {"rate": of_100(left_out.denied), "others": of_100(left_out.denied_of_others)}
-    return view.groups.said("know", "left_out", n=count(left_out.n), **rates)
+    return said("know", "left_out", n=count(left_out.n), **rates)
 
 
 def _detectable(view: View) -> tuple[str, ...]:
@@ -291,7 +296,7 @@ def _detectable(view: View) -> tuple[str, ...]:
         size = view.groups.detectable_points(row)
         if row.n is not None and size is not None and size >= LEAST_SIZE and not row.bias:
             words = {"n": count(row.n), "group": view.groups.label(row.key), "points": points_below(size)}
-            return view.groups.said("know", "detectable", what=forms("differences", row.theory)[0], **words)
+            return said("know", "detectable", what=forms("differences", row.theory)[0], **words)
     return ()
 
 
@@ -303,7 +308,6 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("no_credit_score", _no_credit_score),
     ("year_lacks", _missing_columns),
     ("left_out", _left_out),
-    ("power", lambda view: (view.groups.run.power,) if view.groups.run.power else ()),
     ("detectable", _detectable),
     ("missing_limit", lambda view: forms("know", "missing_limit") if view.without_limit() else ()),
 )
@@ -318,7 +322,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
 
 OLD = 5
 """Years after which data say little of decisions made today: a choice of this project."""
-MOST_WORDS_OF_LOST = 34
+MOST_WORDS_OF_LOST = 24
 """Of the line on groups that lost rows."""
 MOST_TIMES = 10
 """Times this year's number beyond which nobody can wait for more."""
@@ -326,7 +330,7 @@ MOST_TIMES = 10
 
 def next_steps(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The name of each step that is printed, with the forms of its line; never none."""
-    return first(STEPS, view) or (("done", view.groups.said("next", "done")),)
+    return first(STEPS, view) or (("done", said("next", "done")),)
 
 
 def cannot_tell(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -346,7 +350,7 @@ def cannot_tell(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
     lines = [("why_lawful", forms("cannot", "why_lawful")), (second, forms(part, second))]
     if run.sample is not None:
         sampled, total = run.sample
-        lines.append(("asked", view.groups.said("cannot", "asked", asked=count(sampled), of=count(total))))
+        lines.append(("asked", said("cannot", "asked", asked=count(sampled), of=count(total))))
     if run.lost:
         lines.append(("lost", _lost_rows(view)))
     return (*lines, ("single_person", forms("cannot", "single_person")))
@@ -363,13 +367,13 @@ def _lost_rows(view: View) -> tuple[str, ...]:
             words = {"n": count(group.n), "used": count(group.used), "group": label}
             if n_columns and group.columns:
                 columns = listed(short(name, 3) for name in group.columns[:n_columns])
-                parts.append(view.groups.said("lost", "group_lacks", columns=columns, **words)[0])
+                parts.append(said("lost", "group_lacks", columns=columns, **words)[0])
             else:
-                parts.append(view.groups.said("lost", "group", **words)[0])
+                parts.append(said("lost", "group", **words)[0])
         if rest := len(lost) - len(parts):
             singular, several = forms("lost", "more")
             parts.append((singular if rest == 1 else several).format(n=rest))
-        candidates += view.groups.said("cannot", "lost", groups="; ".join(parts))
+        candidates += said("cannot", "lost", groups="; ".join(parts))
     return fitting(candidates, MOST_WORDS_OF_LOST)
 
 
@@ -412,8 +416,8 @@ def _read_files(view: View) -> tuple[str, ...]:
     key, files = group_files
     words = _named(view, key)
     if files.n is None:
-        return view.groups.said("next", "read_files", n="", **words)[1:]
-    return view.groups.said("next", "read_files", n=count(files.n), **words)
+        return said("next", "read_files", n="", **words)[1:]
+    return said("next", "read_files", n=count(files.n), **words)
 
 
 def _ask_reasons(view: View) -> tuple[str, ...]:
@@ -434,19 +438,19 @@ def _wait(view: View) -> tuple[str, ...]:
             continue
         if row.needed is not None and now and row.needed > now:
             if row.needed >= MOST_TIMES * now:
-                return view.groups.said("next", "wider")
+                return said("next", "wider")
             whose = said("whose", "both", **_named(view, row.key))[0]
             years = _years(row.needed / now)
-            return view.groups.said("next", "wait", needed=forecast(row.needed), whose=whose, years=years)
+            return said("next", "wait", needed=forecast(row.needed), whose=whose, years=years)
     least = view.groups.run.minimum_n
     few = {key: n for key in view.groups.order if (n := view.groups.people(key)) and n < least}
     if not few:
         return ()
     key = next(iter(few))  # the largest of the first attribute
     if least >= MOST_TIMES * few[key]:
-        return view.groups.said("next", "wider")
+        return said("next", "wider")
     whose = said("whose", "group", **_named(view, key))[0]
-    return view.groups.said("next", "wait", needed=count(least), whose=whose, years=_years(least / few[key]))
+    return said("next", "wait", needed=count(least), whose=whose, years=_years(least / few[key]))
 
 
 def _named(view: View, key: Key) -> dict[str, str]:

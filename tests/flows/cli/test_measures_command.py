@@ -63,11 +63,11 @@ def test_rows_are_sorted_either_way_and_the_state_is_never_not_run(lake: str) ->
         (["--group", "Blak"], "did you mean 'Black'?"),
         (
             ["--method", "fgce", "--state", "outside"],
-            "--state breach: no such row of the run; known: 'information', 'no_limit'",
+            "--state outside: no such row of the run; known: 'information', 'no_limit'",
         ),
         (
             ["--method", "outcomes", "--state", "information"],
-            "--method outcomes --state descriptive: no row of the run fits",
+            "--method outcomes --state information: no row of the run fits",
         ),
     ],
 )

@@ -10,8 +10,9 @@ from rich.console import Console
 
 from flows.cli.terminal import print_audit, print_run
 from flows.runs.record import Summary
+from schemas.questions import QUESTIONS
 from schemas.tables.verdicts import VERDICTS
-from schemas.terms import State
+from schemas.terms import State, Theory
 
 OF = {"decision_maker": "lender", "protected_attribute": "race", "group": "Black", "measure": "approval_rate", "n": 30}
 NOTHING = dict.fromkeys(column.name for column in VERDICTS.columns) | {"withheld": False}
@@ -28,7 +29,12 @@ ROW = NOTHING | {
 }
 
 
-QUESTION = {"theory": "approval_rates", "question": "Do approvals differ?", "sentence": "White 91, Black 68 of 100."}
+QUESTION = {
+    "theory": "approval_rates",
+    "question": "Are approval rates different?",
+    "state": "outside",
+    "sentence": "White 91, Black 68 of 100.",
+}
 REPORT = {
     "title": "Loans",
     "audit": "loans",
@@ -85,7 +91,7 @@ def test_the_first_page_is_short_and_has_its_headline_on_the_third_line() -> Non
     assert max(map(len, lines)) <= 100
     assert all(line == line.rstrip() for line in lines)
     assert any("Left out: 11 of the rows read." in line for line in lines)
-    assert lines[-2].endswith("exit code 3: Inconclusive, or No limit set")
+    assert lines[-2].endswith("exit code 3: inconclusive, or no limit set")
     assert lines[-1] == "report  report.html"
 
 
@@ -117,13 +123,12 @@ def test_the_short_form_is_run_state_and_report() -> None:
     console = Console(file=io.StringIO(), width=20)
     print_run(console, summary_of([], []))
     said = console.file.getvalue()  # type: ignore[attr-defined]
-    assert said == "run     run\nstate   insufficient evidence\nreport  report.html\n"
+    assert said == "run     run\nstate   Inconclusive\nreport  report.html\n"
 
 
 def line_of(text: str, word: str) -> str:
     """The one line that begins with a word."""
-    (line,) = (line for line in text.splitlines() if line.startswith(word))
-    return line
+    return next(line for line in text.splitlines() if line.startswith(word))
 
 
 @pytest.mark.parametrize(
@@ -147,14 +152,14 @@ def test_the_ends_of_a_measure_are_printed_as_what_they_are(fields: dict[str, ob
     [
         (
             {"value": 0.0707, "low": 0.031, "high": 0.1104},
-            "Black +7.1 points [+3.1, +11.0] (at most 2.0 points)",
+            "Black -7 points [-11, -3] (at least -2 points)",
         ),
         (
             {"value": 0.743, "low": 0.6675, "high": 0.8122, "scale": "log", "limit": 0.8, "side": "at_least"},
             "Black 0.74 [0.67, 0.81] (at least 0.80)",
         ),
-        ({"value": 0.0707, "low": None, "high": None}, "Black +7.1 points (at most 2.0 points)"),
-        ({"value": 0.0707, "low": 0.031, "high": 0.1104, "limit": None}, "Black +7.1 points [+3.1, +11.0]"),
+        ({"value": 0.0707, "low": None, "high": None}, "Black -7.1 points (at least -2 points)"),
+        ({"value": 0.0707, "low": 0.031, "high": 0.1104, "limit": None}, "Black -7 points [-11, -3]"),
         ({"value": None}, ""),
     ],
 )
@@ -172,11 +177,13 @@ def test_a_theory_is_a_line_of_state_effects_and_why(
     state: str, words: str, told: bool, fields: dict[str, object], text: str
 ) -> None:
     whole = WHOLE | {"state": state, "reason": "THE WHY"}
-    found = printed([], [whole, ROW | fields | {"state": state, "reason": "a row's"}])
+    theory = "approval_rates" if fields.get("scale") == "log" else "similar_applicants"
+    whole, row = whole | {"theory": theory}, ROW | {"theory": theory}
+    found = printed([], [whole, row | fields | {"state": state, "reason": "a row's"}])
     why = "THE WHY" if told or not text else ""
     effects = "; ".join(each for each in (why, text) if each)
-    assert line_of(found, "Are equals treated alike?").split("\t")[1:] == [
-        part for part in ("direct", words, effects) if part
+    assert line_of(found, QUESTIONS[Theory(theory)].short).split("\t")[1:] == [
+        part for part in (words, effects) if part
     ]
     assert "nan" not in found
     assert "None" not in found
@@ -189,7 +196,8 @@ def test_rows_that_are_not_within_are_listed_on_request() -> None:
         ROW | {"group": "Asian", "value": 0.0, "low": -0.01, "high": 0.01, "state": "within", "reason": "inside"},
         ROW | {"group": "few", "state": "within", "withheld": True, "reason": "withheld: it rests on few people"},
     ]
-    open_rows = [line for line in printed([], rows, verbose=True).splitlines() if line.startswith("direct")]
+    lines = printed([], rows, verbose=True).split("groups that are not within")[1].splitlines()
+    open_rows = [line for line in lines if line.startswith("Similar applicants")]
     assert ["race: Black" in line for line in open_rows] == [True, False]
     assert "Outside the limit" in open_rows[0]
     assert "race: few" in open_rows[1]

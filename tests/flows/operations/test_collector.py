@@ -55,7 +55,7 @@ def test_runs_checks_rows_and_stages_are_told(tmp_path: Path) -> None:
 
 def test_alerts_runs_at_work_and_runs_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
     lake = lake_of_runs(tmp_path / "lake")
-    ending = Ending(Name.OUTSIDE, "loans 2023", "2 of 6 limits breached", run=NEW)
+    ending = Ending(Name.OUTSIDE, "loans 2023", "2 of 6 outside the limit", run=NEW)
     alerts.write(lake, Alert(time=alerts.now(), rule="outside", to="desk", ending=ending, outcome=Outcome.SENT))
     manifest = lake.root / "runs" / OLD / "manifest.json"
     manifest.write_text(manifest.read_text().replace("within", "outside"))

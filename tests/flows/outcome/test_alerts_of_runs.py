@@ -133,7 +133,7 @@ def test_breach_data_quality_and_a_killed_run_are_told_once_and_no_value_of_a_ro
 
 def _hold(mail: Received, web: Received, lake: Lake) -> None:
     quality, crashed = "Evenhand: data quality in quality 2024", "Evenhand: crashed in killed 2024"
-    assert sorted(mail.subjects()) == ["Evenhand: breach in breach 2024", crashed, quality]
+    assert sorted(mail.subjects()) == ["Evenhand: outside the limit in breach 2024", crashed, quality]
     assert sorted(web.subjects()) == [crashed, quality]
     said = mail.text() + web.text()
     assert "approval_rate_ratio" in said

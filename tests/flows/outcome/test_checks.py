@@ -6,9 +6,9 @@ import pytest
 from lake_of_runs import NEW, OLD, OTHER, lake_of_runs
 
 from flows.outcome.conclusion import ending_of_run, report_address
-from flows.outcome.ending import Checks, Name, checks_of, shown, words_of
+from flows.outcome.ending import Checks, Name, checks_of, shown
 from flows.runs.index import run_of
-from schemas.tables.verdicts import VERDICTS
+from schemas.tables.verdicts import VERDICTS, row_words
 from schemas.terms import State
 from tasks.lake.store import Lake
 
@@ -33,26 +33,33 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 def test_a_check_reads_as_in_the_report() -> None:
-    assert words_of(CHECK) == "outcome, race: Black approval_rate_ratio 0.74 [0.67, 0.81], at least 0.80"
+    assert row_words(CHECK) == "Approval rates, race: Black 0.74 [0.67, 0.81], at least 0.80"
 
 
 def test_a_withheld_check_tells_no_number() -> None:
     row = {**CHECK, "withheld": True}
-    assert words_of(row) == "outcome, race: Black approval_rate_ratio withheld, at least 0.80"
+    assert row_words(row) == "Approval rates, race: Black withheld, at least 0.80"
     assert "0.74" not in str(shown(row))
-    assert shown(row)["state"] == "inconclusive (withheld)" or "withheld" in str(shown(row)["state"])
+    assert shown(row)["state"] == "Inconclusive (withheld)"
 
 
 def test_messages_count_what_decides_and_name_the_worst() -> None:
     two = checks({}, {"state": "within"}, {"role": "watch"}, {"theory": "model_reasons"})
-    assert two.message(State.OUTSIDE).startswith("1 of 2 limits breached; outcome, race: Black ")
+    assert two.message(State.OUTSIDE).startswith("1 of 2 outside the limit; Approval rates, race: Black ")
     assert [row["role"] for row in two.open] == ["primary", "primary"], "levels of practitioners are no limits"
-    assert checks({"state": "within"}).message(State.WITHIN).startswith("1 of 1 limits kept, none breached; closest: ")
+    assert (
+        checks({"state": "within"}).message(State.WITHIN).startswith("1 of 1 within the limit, none outside; closest: ")
+    )
     few = checks({"state": "inconclusive"}).message(State.INCONCLUSIVE)
-    assert few == "1 of 1 limits could not be judged; outcome: the reason of the theory"
-    assert checks().message(State.NO_LIMIT) == "no limit could be judged; outcome: the reason of the theory"
+    assert few == "1 of 1 inconclusive; Approval rates: the reason of the theory"
+    assert (
+        checks().message(State.NO_LIMIT)
+        == "no result could be held against a limit; Approval rates: the reason of the theory"
+    )
     hidden = checks({"withheld": True}).message(State.OUTSIDE)
-    assert hidden == "a limit is breached; outcome: the reason of the theory", "a withheld row is not named"
+    assert hidden == "a result is outside its limit; Approval rates: the reason of the theory", (
+        "a withheld row is not named"
+    )
 
 
 def test_the_worst_check_comes_first(lake: Lake) -> None:

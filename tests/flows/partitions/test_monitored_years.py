@@ -104,7 +104,7 @@ def test_a_back_fill_ends_with_a_sentence_a_theory(monkeypatch):
     runs = {2016: run(2016), 2017: run(2017)}
     monkeypatch.setattr(partitions, "last_run", lambda lake, audit, year: runs.get(year))
     shelf = Shelf({str(year): as_table([verdict("Black", 0.08, 0.01)]) for year in runs})
-    said = ["direct: the years together are beyond the limit (Black since 2016)"]
+    said = ["Similar applicants: the years together are outside the limit (Black since 2016)"]
     assert said_of_years("a", (2016, 2017, 2018), shelf) == said
     assert said_of_years("a", (2018,), shelf) == []
 
@@ -156,7 +156,7 @@ def test_the_command_prints_the_states_and_the_change(made):
     assert "years against their limits" in said
     assert "outside" in said
     assert "2014: 0.000 [" in said
-    assert "direct: the years together are beyond the limit (Black since 2010)" in said
+    assert "Similar applicants: the years together are outside the limit (Black since 2010)" in said
     told = json.loads(command("--json").stdout)["monitoring"]
     assert [row["state"] for row in told] == ["outside"] * 5
     assert told[-1]["years_used"] == 4

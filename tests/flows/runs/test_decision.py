@@ -8,7 +8,8 @@ from decide_runs import boston, of_states, texas
 from exported_run import material
 
 from flows.runs.first_page import MOST_COLUMNS, MOST_LINES, exit_words, summary
-from schemas.terms import State
+from schemas.questions import QUESTIONS
+from schemas.terms import State, Theory
 from tasks.reporting.exports.report_json import document
 from tasks.reporting.first_page.facts import Run
 from tasks.reporting.first_page.page import decide
@@ -38,7 +39,7 @@ def test_every_question_has_its_state_and_sentence_and_the_second_its_interval()
     report = said(boston(-2))
     lines = summary(report, PLACE, width=None)
     for row in report["questions"]:
-        (line,) = (line for line in lines if line.startswith(f"  {row['question']}"))
+        (line,) = (line for line in lines if line.startswith(f"  {QUESTIONS[Theory(row['theory'])].short} "))
         assert f"  {row['state_words']}  " in f"{line}  "
         assert row["theory"] == "similar_applicants" or line.endswith(
             row["sentence"].removesuffix(".").replace("\u2212", "-")

@@ -162,7 +162,7 @@ def test_columns_that_are_lacking_widen_direct_and_nothing_else(said: object) ->
     assert by["adjusted_effect"]["bias"] == by["st_effect"]["bias"] == pytest.approx(bias)
     assert by["cst_effect"]["bias"] == 0
     words = effect_words(by["adjusted_effect"])
-    assert words.startswith("+10.0 points [+8.0, +12.0], robustness value 10.0 %; for unseen columns [")
+    assert words.startswith("-10 points [-12, -8], robustness value 10.0 %; for unseen columns [")
 
 
 def test_denials_that_an_effect_leaves_out_are_told_and_keep_it_from_a_pass() -> None:
@@ -187,13 +187,23 @@ def test_a_method_without_an_interval_is_descriptive() -> None:
 
 def test_numbers_are_printed_in_the_unit_of_their_measure() -> None:
     row = {"theory": Theory.CAUSAL_MODEL, "scale": "linear", "side": "at_most", "limit": 0.05}
+    row |= {"measure": "cst_effect", "role": "primary", "hull_low": None, "hull_high": None}
     row |= {"value": -0.0449, "low": -0.0612, "high": 0.0, "bias": 0.0}
-    assert (effect_words(row), limit_words(row)) == ("-4.5 points [-6.1, +0.0]", "at most 5.0 points")
+    assert (effect_words(row), limit_words(row)) == ("+4 points [+0, +6]", "at least -5 points")
     score = {**row, "theory": Theory.MODEL_REASONS}
     assert (effect_words(score), limit_words(score)) == ("-0.0449 [-0.0612, 0]", "at most 0.05")
     cost = {**row, "theory": Theory.OWN_LIMITS, "value": 12.25, "low": None, "limit": 20.0}
     assert (effect_words(cost), limit_words(cost)) == ("12.2", "at most 20")
-    ratio = {**row, "scale": "log", "side": "at_least", "limit": 0.8, "value": 0.7431, "low": 0.7, "high": 0.812}
+    ratio = {
+        **row,
+        "theory": Theory.APPROVAL_RATES,
+        "scale": "log",
+        "side": "at_least",
+        "limit": 0.8,
+        "value": 0.7431,
+        "low": 0.7,
+        "high": 0.812,
+    }
     assert (effect_words(ratio), limit_words(ratio)) == ("0.74 [0.70, 0.81]", "at least 0.80")
 
 

@@ -78,7 +78,10 @@ def test_an_open_interval_and_one_without_spread_are_said_in_words() -> None:
 def test_what_qualifies_an_interval_is_told_where_the_interval_is() -> None:
     poor = row("Black", "adjusted_effect", 0.1, low=0.0, high=0.2, note="poor support")
     assert measured(poor, "points").note == "poor support"
-    assert measured(row("Black", "burden", 0.1, note=f"poor support; {STATES[State.INFORMATION].words}"), "number").note == ""
+    assert (
+        measured(row("Black", "burden", 0.1, note=f"poor support; {STATES[State.INFORMATION].words}"), "number").note
+        == ""
+    )
 
 
 def test_states_are_printed_in_their_words() -> None:

@@ -104,9 +104,13 @@ def test_hmda_is_another_thing_from_2018():
 def test_what_the_last_sequence_says_counts():
     new = [year_of(y, verdict("Black", 0.0, 0.01), conditions=Conditions(version="2")) for y in (2020, 2021)]
     assert breaches(follow(YEARS, RULE)) == {("similar_applicants", "Black"): 2016}
-    assert said_by_theory(follow(YEARS, RULE)) == ["Similar applicants: the years together are outside the limit (Black since 2016)"]
+    assert said_by_theory(follow(YEARS, RULE)) == [
+        "Similar applicants: the years together are outside the limit (Black since 2016)"
+    ]
     assert breaches(follow([*YEARS, *new], RULE)) == {}
-    assert said_by_theory(follow([*YEARS, *new], RULE)) == ["Similar applicants: the years together are not outside the limit"]
+    assert said_by_theory(follow([*YEARS, *new], RULE)) == [
+        "Similar applicants: the years together are not outside the limit"
+    ]
     assert said_by_theory([]) == []
 
 

@@ -13,12 +13,10 @@ from served_lake import Served, served
 
 from flows.operations.dictionary import TABLES
 from flows.runs.index import Run
-from flows.serving.pages.lists import QUESTIONS, STATE_WORDS
+from flows.serving.pages.lists import STATE_WORDS
 from flows.serving.pages.run_report import _checks
 from flows.serving.pages.runs import independent
 from schemas.questions import STATES
-from tasks.reporting.declared import PAGES
-from tasks.reporting.pages import WORDS
 from tasks.reporting.text import Section
 
 
@@ -169,19 +167,26 @@ def test_headers_sort_and_say_so(runs: Served) -> None:
     assert "Sort by" not in measures
 
 
+def test_measures_open_on_the_figures_of_the_questions_in_words(runs: Served) -> None:
+    page = runs.get(f"/runs/{NEW}/measures").text
+    text = " ".join(re.sub(r"<[^>]*>", " ", page).split())
+    assert "Figures of the questions" in text
+    assert "Approval rates race: Black" in text
+    assert f'href="/runs/{NEW}/measures?every=1"' in page
+    assert "approval_rate_ratio" not in text
+    every = runs.get(f"/runs/{NEW}/measures?every=1&sort=parameters").text
+    assert "burden" in every
+
+
 def test_states_and_questions_are_words_and_the_address_keeps_the_code(runs: Served) -> None:
-    for path in ("/runs", f"/runs/{NEW}/measures"):
+    for path in ("/runs", f"/runs/{NEW}/measures?every=1"):
         page = runs.get(path).text
         assert '<option value="inconclusive">Inconclusive</option>' in page
         assert ">insufficient_evidence<" not in page
-    assert dict(STATES) == dict(STATE_WORDS)
-    own = {"own limits": "Data quality"}  # which stand on that page
-    assert {name: own.get(words, words.capitalize()) for name, words in QUESTIONS.items()} == {
-        theory: WORDS[page] for theory, page in PAGES.items()
-    }
+    assert {key.value: state.words for key, state in STATES.items()} == dict(STATE_WORDS)
     listed = re.sub(r"<[^>]*>", " ", runs.get("/runs").text)
-    assert "outside: " in listed
-    assert not re.search(r"outside: [^;]*\b(outcome|direct|recourse)\b", listed)
+    assert "Outside the limit: " in listed
+    assert not re.search(r"\b(outcome|direct|recourse|approval_rates)\b", listed)
 
 
 def test_pages_beside_the_report_make_none(report: tuple[Served, str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,8 @@ from schemas.tables.counterfactuals import CAUSAL_CHECKS
 from schemas.tables.verdicts import AGREEMENT
 from schemas.terms import Theory
 from tasks.reporting.charts.layout import element
-from tasks.reporting.first_page.facts import BANNED, Group, Run
+from tasks.reporting.first_page.facts import Group, Run
+from tasks.reporting.plain_words import banned_in
 from tasks.reporting.question_pages.data import declaration
 from tasks.reporting.question_pages.page import RULES
 
@@ -56,7 +57,7 @@ def hold_budgets(found):
         assert words(*prose(page), *cells(page), *drawn(page)) <= MOST_WORDS, name
         assert len(charts(page)) <= MOST_FIGURES, name
         assert sum(len(element(chart, f"c{i}").encode()) for i, chart in enumerate(charts(page))) < MOST_BYTES, name
-        assert [each for each in headings(page) if BANNED.search(each)] == [], name
+        assert [each for each in headings(page) if banned_in([each])] == [], name
 
 
 def test_a_page_a_question_that_the_run_has_with_the_same_five_parts():
@@ -215,7 +216,7 @@ def test_methods_that_point_apart_are_told_in_the_first_part():
     found = pages(agreement=built(AGREEMENT, rows))
     notice = part(found["similar-applicants"], "answer").notices[0]
     assert notice.points == (
-        "Black: adjusted comparison Outside the limit, nearest applicants Within the limit. Too little to say until this is "
+        "Black: adjusted comparison Outside the limit, nearest applicants Within the limit. Too little to say until this is "  # noqa: E501
         "settled.",
     )
     assert part(found["approval-rates"], "answer").notices == ()

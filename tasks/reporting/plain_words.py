@@ -44,7 +44,7 @@ def reading_of(page: bytes) -> Reading:
     texts = [text for tag, text in reader.blocks if text]
     return Reading(
         headings=sum(tag == "h1" for tag, _ in reader.blocks),
-        longest=max((len(words_of(sentence)) for text in texts for sentence in sentences_of(text)), default=0),
+        longest=longest_sentence(texts),
         ease=reading_ease(texts),
         banned=banned_in(texts),
         incomplete=sum(len(cells) != COLUMNS or not all(cells) for cells in reader.rows),
@@ -59,6 +59,11 @@ def sentences_of(text: str) -> list[str]:
 def words_of(text: str) -> list[str]:
     """Words and numbers; signs alone are none."""
     return _WORD.findall(text)
+
+
+def longest_sentence(texts: Iterable[str]) -> int:
+    """Words of the longest sentence."""
+    return max((len(words_of(sentence)) for text in texts for sentence in sentences_of(text)), default=0)
 
 
 def reading_ease(texts: Iterable[str]) -> float:
@@ -86,7 +91,7 @@ def _patterns() -> pyphen.Pyphen:
 @cache
 def banned_words() -> tuple[str, ...]:
     """The words that may not stand on the first page, one a line of the file."""
-    text = files("tasks.reporting.first_page").joinpath("banned_words.txt").read_text(encoding="utf-8")
+    text = files(__package__).joinpath("banned_words.txt").read_text(encoding="utf-8")
     return tuple(line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#"))
 
 
