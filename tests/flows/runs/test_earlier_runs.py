@@ -57,8 +57,10 @@ def earlier(place: Path) -> Lake:
         document["theories"]["rows"] = [[row[name] for name in columns] for row in stored]
         for group in document["groups"]:
             for row in group["verdicts"]:
-                if row["theory"] in ("direct", "total") and row["effect"]["value"] is not None:
-                    row["effect"]["value"] = -row["effect"]["value"]
+                if row["theory"] in ("direct", "total"):
+                    ends = row["effect"]["value"], row["interval"]["high"], row["interval"]["low"]
+                    value, low, high = (None if end is None else -end for end in ends)
+                    row["effect"]["value"], row["interval"]["low"], row["interval"]["high"] = value, low, high
         report = json.dumps(document).encode()
         lake.write_file(report_path, report)
         content |= {"state": THEN.get(content["state"], content["state"]), "partitions": [made]}
@@ -70,7 +72,8 @@ def earlier(place: Path) -> Lake:
 @pytest.fixture(scope="module")
 def lakes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, Lake]:
     place = tmp_path_factory.mktemp("versions")
-    return earlier(place / "then"), lake_of_runs(place / "now")
+    gate = {"verdicts": {"gate": ["similar_applicants", "approval_rates"]}}
+    return earlier(place / "then"), lake_of_runs(place / "now", spec=gate)
 
 
 def test_a_run_of_before_is_listed_shown_and_judged_as_one_of_now(lakes: tuple[Lake, Lake]) -> None:
