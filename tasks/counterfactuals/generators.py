@@ -292,23 +292,18 @@ class World:
         roots = self._rooted(self._labels(attribute, group))
         fit_key = (attribute, change, hashlib.sha256(group.tobytes()).hexdigest())
         if fit_key not in self.fits:
-            graph, rng = self._changed(change, roots), np.random.default_rng(self.seed)
+            graph, rng = self.graph, np.random.default_rng(self.seed)
+            if isinstance(change, tuple):
+                graph = graph.without(change)
+            elif change is not None:
+                own = {column for p in self.protected if p.name in roots.names for column in p.columns}
+                graph = graph.saturated([name for name in self.columns.names if name not in own], roots.names)
             columns, some = self.columns, roots
             if not np.array_equal(group, self.groups[attribute].group) and len(group) > PERMUTED_ROWS:
                 rows = np.sort(rng.choice(len(group), PERMUTED_ROWS, replace=False))
                 columns, some = columns.rows(rows), replace(roots, codes=roots.codes[rows])
             self.fits[fit_key] = causal_model.fit(graph, columns, some, rng)
         return self.fits[fit_key], roots
-
-    def _changed(self, change: Edge | Saturated | None, roots: Roots) -> CausalGraph:
-        """The graph without an edge, with every edge that its order allows, or as it is."""
-        if change is None:
-            return self.graph
-        return self.graph.without(change) if isinstance(change, tuple) else self._saturated(roots)
-
-    def _saturated(self, roots: Roots) -> CausalGraph:
-        own = {column for p in self.protected if p.name in roots.names for column in p.columns} - set(roots.names)
-        return self.graph.saturated([name for name in self.columns.names if name not in own], roots.names)
 
     def checks(self) -> tuple[Check, ...]:
         """What the data say of the causal graph and its mechanisms."""

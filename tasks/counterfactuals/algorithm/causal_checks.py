@@ -408,8 +408,8 @@ def compare_with_permuted(
         words = f"none of the {len(claims)} independences that the graph implies is rejected"
         return GraphTest(len(claims), 0, dependent, 0, 0, 0, contradicted=False, words=words)
     permuted = _Permuted(graph, columns, roots, claims, _sample(graph, columns, roots, rng, rows), rng)
-    drawn = [permuted.draw() for _ in range(PERMUTATIONS)]
-    as_good, equivalent = sum(count <= dependent for count, _ in drawn), sum(same for _, same in drawn)
+    draws = [permuted.draw() for _ in range(PERMUTATIONS)]
+    as_good, equivalent = sum(count <= dependent for count, _ in draws), sum(same for _, same in draws)
     is_informative = equivalent <= ALPHA * PERMUTATIONS
     is_random = is_informative and as_good > ALPHA * PERMUTATIONS
     contradicted = rejected > MOST_REJECTED * len(claims) or is_random

@@ -19,10 +19,10 @@ from tasks.methods.cst.algorithm.situations import (
     Tests,
     applicants_of,
     compare,
+    compare_again,
     cst_pair,
     judge,
     lay,
-    moved,
 )
 from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
@@ -203,8 +203,8 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
         tests_of_variant = {variant: judge(pair, settings) for variant, pair in compared.pairs.items()}
         group_effects = of_group(frame, group, compared, [group_result.effects for group_result in group_results])
         if saturated is not None:
-            elsewhere = moved(saturated.ground, compared, group)
-            saturated_effects.append(of_group(saturated, group, elsewhere, saturated_effects))
+            again = compare_again(saturated.ground, compared, group)
+            saturated_effects.append(of_group(saturated, group, again, saturated_effects))
         near = Groups.of(compared)
         group_results.append(GroupResult(group, compared.counted(), tests_of_variant, group_effects, near))
         del compared
@@ -221,8 +221,8 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
     if settings.null_permutations:
         draws = tuple(situations.draws(problem, settings.model_copy(update={"ks": (settings.k,)}), rng))
     tests = _permuted(group_results, draws, settings)
-    beside = None if saturated is None else (saturated, saturated_effects)
-    effects = aggregates(frame, [group_result.effects for group_result in group_results], rng, beside)
+    other_graph = None if saturated is None else (saturated, saturated_effects)
+    effects = aggregates(frame, [group_result.effects for group_result in group_results], rng, other_graph)
     tested = findings([(group_result.compared, group_result.main) for group_result in group_results], settings)
     surroundings = Surroundings(tuple(group_result.near for group_result in group_results))
     return Detected(tested, surroundings, tuple(tallies), draws, (*effects, *tests))

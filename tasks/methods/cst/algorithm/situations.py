@@ -428,8 +428,8 @@ def cst_pair(ground: SearchSpace, group: int, row: Longs, control: Counts) -> Pa
     return pair(control, test.alone.at(place, len(row)))
 
 
-def moved(ground: SearchSpace, compared: Comparison, group: int) -> Comparison:
-    """A comparison of one group whose complainants stand elsewhere as members of the reference group."""
+def compare_again(ground: SearchSpace, compared: Comparison, group: int) -> Comparison:
+    """A comparison of one group with the test groups of other counterfactuals; control groups stay as they are."""
     if ground.imagined is None:
         raise ValueError("counterfactual situation testing needs counterfactuals, and there are none")
     place, centres = ground.imagined.of(compared.row)
