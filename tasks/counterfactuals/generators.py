@@ -296,8 +296,9 @@ class World:
             if isinstance(change, tuple):
                 graph = graph.without(change)
             elif change is not None:
-                own = {column for p in self.protected if p.name in roots.names for column in p.columns}
-                graph = graph.saturated([name for name in self.columns.names if name not in own], roots.names)
+                protected = {column for p in self.protected for column in p.columns}
+                features = [name for name in self.columns.names if name not in protected]
+                graph = graph.saturated(features, roots.names)
             columns, some = self.columns, roots
             if not np.array_equal(group, self.groups[attribute].group) and len(group) > PERMUTED_ROWS:
                 rows = np.sort(rng.choice(len(group), PERMUTED_ROWS, replace=False))
