@@ -115,8 +115,8 @@ class CausalGraph(Strict):
     @classmethod
     def _of_effects(cls, mechanisms: dict[str, Mechanism], info: ValidationInfo) -> dict[str, Mechanism]:
         effects = sorted({effect for _, effect in info.data.get("edges", ())})
-        for name in mechanisms:
-            if "edges" in info.data and name not in effects and not info.data.get("order"):
+        for name in mechanisms if not info.data.get("order") else ():
+            if effects and name not in effects:
                 raise ValueError(f"no edge leads to {name!r}, so it has no mechanism; {nearest(name, effects)}")
         return mechanisms
 

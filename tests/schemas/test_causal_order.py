@@ -73,3 +73,9 @@ def test_the_saturated_graph_keeps_the_edges_of_a_graph_and_leaves_out_none_that
 def test_a_spec_of_the_yaml_reads_the_order():
     spec = read_spec(ORDERED.replace("cst: {", f"cst: {{graph: saturated, causal_order: {ORDER}, "), "s.yaml").spec
     assert spec.causal_graph.order[2] == ("income", "history")
+
+
+def test_mechanisms_wait_for_edges_where_the_method_that_gives_an_order_is_off(place):
+    spec = ordered(place, causal_graph="{mechanisms: {income: {kind: linear}}}")
+    off = checked(spec.model_dump(mode="json") | {"methods": {}, "causal_graph": {"mechanisms": {"income": {}}}}, "off")
+    assert not off.causal_graph.edges
