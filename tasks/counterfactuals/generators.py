@@ -16,7 +16,7 @@ from schemas.audit.causal import CausalGraph, Edge
 from schemas.audit.model import Model
 from schemas.audit.spec import Protected
 from schemas.errors import SpecError
-from schemas.terms import DecisionMaker
+from schemas.terms import DecisionMaker, Kind
 from tasks.counterfactuals.algorithm import causal_model, nearest
 from tasks.counterfactuals.algorithm.causal_checks import Check, GraphTest, check_model, compare_with_permuted
 from tasks.counterfactuals.algorithm.causal_model import Fitted, Imagined, Roots
@@ -298,7 +298,7 @@ class World:
             elif change is not None:
                 protected = {column for p in self.protected for column in p.columns}
                 features = [name for name in self.columns.names if name not in protected]
-                graph = graph.saturated(features, roots.names)
+                graph = _within_range(graph.saturated(features, roots.names), self.columns)
             columns, some = self.columns, roots
             if not np.array_equal(group, self.groups[attribute].group) and len(group) > PERMUTED_ROWS:
                 rows = np.sort(rng.choice(len(group), PERMUTED_ROWS, replace=False))
@@ -436,6 +436,16 @@ def _named(graph: CausalGraph, protected: Sequence[Protected]) -> CausalGraph:
             raise SpecError(message, ("causal_graph", "edges", i))
         edges.append((cause if cause in attributes else single.get(cause, cause), effect))
     return CausalGraph(edges=tuple(edges), mechanisms=graph.mechanisms)
+
+
+def _within_range(graph: CausalGraph, columns: Columns) -> CausalGraph:
+    """The graph with numbers of undeclared mechanisms kept within the file: one outlier moves a mean far."""
+    mechanisms = {name: mechanism.model_dump() for name, mechanism in graph.mechanisms.items()}
+    for name, kind, values in zip(columns.names, columns.kinds, columns.values.T, strict=True):
+        low, high = float(np.nanmin(values)), float(np.nanmax(values))
+        if kind is Kind.CONTINUOUS and name not in mechanisms and graph.tier(name) and low < high:
+            mechanisms[name] = {"bounds": (low, high)}
+    return CausalGraph.model_validate({"order": graph.order, "mechanisms": mechanisms})
 
 
 # --------------------------------------------------------------------------------------------------------------------
