@@ -194,7 +194,8 @@ class DecisionWords(Strict):
         """The same of every text of a dataclass, mapping or tuple: a page, or the results of a first page."""
         if self == LENDING:
             return content
-        return self._rephrased(content, frozenset(names))
+        rephrased: T = self._rephrased(content, frozenset(names))
+        return rephrased
 
     def _rephrased(self, content: Any, names: Collection[str]) -> Any:
         if type(content) is str:  # no key: those are members of enumerations

@@ -320,7 +320,10 @@ def _percent(share: float) -> str:
 
 def _groups(summary: "Summary") -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Rows for the decisions and for each method, of the groups that it has something to say of."""
-    by = {(r["decision_maker"], r["protected_attribute"], r["group"], r["measure"]): r for r in summary.headline}
+    from schemas.tables.verdicts import measure_in_approval
+
+    rows_read = map(measure_in_approval, summary.headline)
+    by = {(r["decision_maker"], r["protected_attribute"], r["group"], r["measure"]): r for r in rows_read}
     groups = sorted({key[:3] for key in by})
     for table, measures in summary.titles.items():
         rows = []

@@ -84,7 +84,7 @@ class Summary(_Part):
         """A summary that an earlier version wrote."""
         if not isinstance(raw, dict):
             return raw
-        named = {"state": state_now(raw["state"])} if isinstance(raw.get("state"), str) else {}
+        named: dict[str, Any] = {"state": state_now(raw["state"])} if isinstance(raw.get("state"), str) else {}
         if isinstance(states := raw.get("theories"), dict):
             named["theories"] = {QUESTIONS_BEFORE.get(key, key): state_now(state) for key, state in states.items()}
         return {**raw, **named}

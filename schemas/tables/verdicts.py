@@ -156,6 +156,27 @@ def in_approval(row: Mapping[str, Any]) -> dict[str, Any]:
     return turned | {"side": _SIDES.get(row["side"], row["side"])}
 
 
+EFFECTS_ON_DENIAL: Final = frozenset(
+    {"adjusted_effect", "overlap_effect", "exchanged_effect", "st_effect", "cst_effect", "mediated_effect"}
+)
+"""Measures that are differences of denial and whose names do not say so."""
+
+
+def measure_in_approval(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of measures in the sign that people read, as ``in_approval`` does for verdicts."""
+    if row["measure"] not in EFFECTS_ON_DENIAL:
+        return dict(row)
+    ends = row["value"], row["high"], row["low"]
+    return {**row, **dict(zip(("value", "low", "high"), (None if end is None else -end for end in ends), strict=True))}
+
+
+def columns_in_approval() -> dict[str, str]:
+    """The same as columns of a query over measures, so that it may sort by them."""
+    names = ", ".join(f"'{name}'" for name in sorted(EFFECTS_ON_DENIAL))
+    turned = {"value": "value", "low": "high", "high": "low"}
+    return {to: f"CASE WHEN measure IN ({names}) THEN -{of} ELSE {to} END AS {to}" for to, of in turned.items()}
+
+
 def published_verdicts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Rows of the table as ``theories`` of report.json and of the command print them."""
     names = [column.name for column in VERDICTS.columns if column.name != "withheld"]

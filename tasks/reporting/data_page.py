@@ -73,11 +73,12 @@ def checks(outcomes: Iterable[Check], run: str) -> Section:
         *((f"For {count(aside)} of these the rows were set aside; they stand among the rows out.",) if aside else ()),
         f"{held} checks passed. All: {table_found(run, published(VALIDATIONS).name)}.",
     )
-    tables = (_list("Checks that failed", failed),) if failed else ()
+    tables = (list_of_checks("Checks that failed", failed),) if failed else ()
     return Section("Checks of every table", "checks", words, tables=tables)
 
 
-def _list(title: str, outcomes: list[Check], *, folded: bool = False) -> TableView:
+def list_of_checks(title: str, outcomes: list[Check]) -> TableView:
+    """A row for each check."""
     columns = {
         "Table": lambda outcome: Cell(f"{outcome['stage']}: {outcome['table']}"),
         "Result": lambda outcome: (
@@ -93,7 +94,7 @@ def _list(title: str, outcomes: list[Check], *, folded: bool = False) -> TableVi
         "Values looked at": lambda outcome: _count(outcome["elements"]),
         "Broken by": lambda outcome: _count(outcome["unexpected"]),
     }
-    return TableView.of(title, outcomes, columns, folded=folded)
+    return TableView.of(title, outcomes, columns)
 
 
 def _count(n: int | None) -> Cell:
@@ -297,7 +298,8 @@ def model(material: Material) -> Section:
         of_group.setdefault((row["protected_attribute"], row["group"]), {})[row["metric"]] = row
     words = "What the pages say of the model holds for the lender only as far as the model follows the lender."
     if not of_group:
-        return Section("The model compared with the lender", "model", ("No model was held against the lender's decisions.",))
+        nothing = ("No model was held against the lender's decisions.",)
+        return Section("The model compared with the lender", "model", nothing)
     heads = {n: head for n, head in METRICS.items() if any(n in metrics for metrics in of_group.values())}
     rows = []
     for (attribute, group), metrics in list(of_group.items())[:MODEL_MOST_ROWS]:

@@ -46,7 +46,13 @@ def settings(attributes=("race",)):
     text = SPEC.replace(protected, "".join(ATTRIBUTE.replace("NAME", each) for each in attributes))
     made = spec_of(Path("/nowhere"), text)
     return ReportSettings.of(
-        made, run="loans-1", run_day="2026-11-27", source_sha256="0", code="0", effective_spec="name: loans\n", version="0.1"  # noqa: E501
+        made,
+        run="loans-1",
+        run_day="2026-11-27",
+        source_sha256="0",
+        code="0",
+        effective_spec="name: loans\n",
+        version="0.1",
     )
 
 

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from conftest import REPOSITORY
 
@@ -23,8 +24,9 @@ from schemas.questions import (
     state_words,
     with_names,
 )
-from schemas.tables.verdicts import in_approval
+from schemas.tables.verdicts import columns_in_approval, in_approval, measure_in_approval
 from schemas.terms import State, Theory
+from tasks.lake.storage import connected
 
 HIRING = DecisionWords(favourable="hired", unfavourable="rejected", unit="candidates")
 
@@ -87,6 +89,19 @@ def test_a_difference_is_group_less_reference_in_approval_and_a_ratio_stays():
     assert (turned["p_breach"], turned["robustness"]) == (0.01, 0.12)
     for theory in (Theory.APPROVAL_RATES, Theory.PATH_TO_APPROVAL, Theory.MODEL_REASONS, Theory.OWN_LIMITS):
         assert in_approval(ROW | {"theory": theory}) == ROW | {"theory": theory}
+
+
+def test_measures_that_are_effects_on_denial_turn_alike_in_rows_and_queries():
+    rows = [
+        {"measure": "adjusted_effect", "value": 0.13, "low": 0.06, "high": 0.18},
+        {"measure": "approval_rate", "value": 0.7, "low": 0.6, "high": None},
+    ]
+    turned = [measure_in_approval(row) for row in rows]
+    assert turned == [rows[0] | {"value": -0.13, "low": -0.18, "high": -0.06}, rows[1]]
+    with connected() as connection:
+        query = f"SELECT measure, {', '.join(columns_in_approval().values())} FROM rows ORDER BY value"
+        answer = connection.from_arrow(pa.Table.from_pylist(rows)).query("rows", query).to_arrow_table().to_pylist()
+    assert answer == turned
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ METHOD = Method(
         "excess_share_of_denials",
         "share_significant_p",
     ),
-    headline={"cst_effect": "CST effect (total)", "st_effect": "ST effect (direct)"},
+    headline={"cst_effect": "CST effect on approval (total)", "st_effect": "ST effect on approval (direct)"},
     partitions={"delta_share": ("from", "to")},
     generators={
         "scm": (COUNTERFACTUALS, COUNTERFACTUAL_DECISIONS),

@@ -1,5 +1,7 @@
 """The data page: what was left out, what was checked, what warns, and what identifies the run."""
 
+import re
+
 import pytest
 from decide_runs import INSIDE, LITTLE, OUTSIDE, boston, row, white, whole
 from question_sections import charts, everything, headings, prose, tables, words
@@ -13,8 +15,14 @@ from tasks.reporting.data_page import OWN_LIMITS_MOST_ROWS as MOST_LIMITS
 from tasks.reporting.data_page import own_limits, quality
 from tasks.reporting.first_page.facts import Group, Groups, Run
 from tasks.reporting.material import Material
-from tasks.reporting.plain_words import banned_in
 from tasks.reporting.question_pages.charts import agreement
+
+CLAIMS = re.compile(
+    r"\b(because|due to|bias\w*|unfair\w*|discriminat\w*|prov(e|es|en)|significan\w*|counterfactual\w*)\b",
+    re.IGNORECASE,
+)
+"""What no heading says."""
+
 
 MOST_WORDS = 700
 
@@ -235,7 +243,7 @@ def test_the_page_keeps_its_words_and_bans_those_of_the_first_page_from_headings
         published_missingness=(lack("any", 400, auc=0.8, reason="any"),),
     )
     assert words(*prose(found)) <= MOST_WORDS
-    assert [each for each in headings(found) if banned_in([each])] == []
+    assert [each for each in headings(found) if CLAIMS.search(each)] == []
     assert texts(part(found, "columns").tables[0])[0][2:7] == ["1", "withheld", "8", "withheld", "0"]
     assert len({view.title for view in tables(found)}) == len(tables(found))
 
