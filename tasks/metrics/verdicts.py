@@ -80,6 +80,8 @@ class Gathered:
     """(protected attribute, group) -> applications that ended without a decision."""
     has_graph: bool = True
     """Whether the spec gives a causal model."""
+    contradicted: str = ""
+    """How the data contradict the causal graph as a whole; empty where they do not."""
 
     @classmethod
     def of(
@@ -97,6 +99,7 @@ class Gathered:
         facts: Mapping[tuple[str, str, str], Facts] | None = None,
         undecided: Mapping[tuple[str, str], int] | None = None,
         has_graph: bool = True,
+        contradicted: str = "",
     ) -> "Gathered":
         """From what is measured, before anything is rounded or withheld."""
         by_key = {
@@ -118,7 +121,7 @@ class Gathered:
             for (maker, attribute, group), sizes in denied.items()
         }
         reasons = inapplicable or {}
-        about = facts or {}, undecided or {}, has_graph
+        about = facts or {}, undecided or {}, has_graph, contradicted
         return cls(counts, by_key, protected, running, verdicts, refitted, model_is_fitted, reasons, lost, *about)
 
     def cases(self) -> Iterator[algorithm.Case]:
@@ -359,9 +362,10 @@ class Gathered:
         counts = self.counts.get((maker, attribute.name, group), algorithm.Counts(0, 0, 0, 0))
         limit = limit_of(judgement, self.verdicts.limits)
         whose = (attribute.name, group, attribute.reference, maker)
-        return algorithm.Case(
+        case = algorithm.Case(
             judgement.theory, name, judgement.measure, *whose, judgement.role, math.nan, None, limit, counts
         )
+        return replace(case, contradicted=self.contradicted if judgement.theory is Theory.CAUSAL_MODEL else "")
 
 
 def limit_of(judgement: Judged, limits: Limits) -> algorithm.Limit | None:

@@ -276,9 +276,11 @@ def rates_of(groups: Groups) -> str:
 
 
 def _by_rate(group: Group) -> tuple[float, str]:
-    """By the rate; of a range by its end as printed: ``more than 95``."""
-    rate = float(group.approval_text.split()[-1]) / 100 if group.approval is None else group.approval
-    return rate, group.name
+    """By the rate; of a range, ``more than 95``, by its end; of few people, ``3 of 7``, by their counts."""
+    if group.approval is not None:
+        return group.approval, group.name
+    first, *_, last = group.approval_text.split()
+    return (float(first) / float(last) if first.isdigit() else float(last) / 100), group.name
 
 
 def _similar(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:

@@ -249,7 +249,7 @@ class Group:
     approval: float | None = None
     """Share that the judged decision maker approved, as published; None where withheld."""
     approval_text: str = ""
-    """The share of 100 in words, where only a range is published: ``more than 95``."""
+    """The share of 100 in words, where only a range is published: ``more than 95``; of few people ``3 of 7``."""
     reference: bool = False
     decision_maker: str = field(default="", compare=False)
     """Whose decisions; empty where that is not known."""
