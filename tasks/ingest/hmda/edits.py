@@ -1,10 +1,11 @@
 """Edits of the FFIEC that a lender's own submission is held against: syntax and validity of fields that audits read.
 
 Each is a condition on one row, or on the rows of a loan, in SQL over the fields as filed; a blank field is null there.
-Those of identifiers and addresses are judged here as well, though no such field leaves the reader: what leaves it are
-numbers of edits. Edits of the sheet's contact, and those that need panel or census files, are not here: whether a
-county or tract exists (V625-2, parts of V626, V627 and V716). Source: the filing instruction guides of 2018 to 2025. Scope: which rows fail which edit. What follows: nothing
-is refused for it but what ``submission`` names; failures are counted (``tasks.ingest.hmda.conversion``).
+Those of identifiers and addresses are judged here as well, though no such field leaves the reader: numbers of edits do.
+Edits of the sheet's contact are not here. Neither is whether a county or a tract exists, which needs the census file of
+the year (V625-2, and a part of V626, V627 and V716). Source: the filing instruction guides of 2018 to 2026.
+Scope: which rows fail which edit. What follows: nothing is refused for it but what ``submission`` names; failures are
+counted (``tasks.ingest.hmda.conversion``).
 """
 
 # ruff: noqa: S608 what goes into the SQL are names and codes of ours
@@ -263,7 +264,6 @@ def of_application() -> Iterator[Edit]:
         f"{_not('county_code', 'NA')} AND {_not('census_tract', 'NA')} AND left(b_census_tract, 5) <> b_county_code",
     )
 
-
     of_state = " ".join(f"WHEN '{letters}' THEN '{digits}'" for letters, digits in FIPS_OF_STATE.items())
     yield Edit(
         "V716",
@@ -294,7 +294,9 @@ def of_addresses() -> Iterator[Edit]:
         f"{_any(address, 'Exempt')} AND NOT ({' AND '.join(_is(name, 'Exempt') for name in address)})",
     )
     originator = "nmlsr_identifier"
-    yield Edit("V695", "the originator's number is not blank, up to 2020", f"{_YEAR} <= '2020' AND {_is(originator, '')}")
+    yield Edit(
+        "V695", "the originator's number is not blank, up to 2020", f"{_YEAR} <= '2020' AND {_is(originator, '')}"
+    )
     yield Edit(
         "V695-1",
         "the originator's number is whole, NA or Exempt, from 2021",
