@@ -74,6 +74,8 @@ class NearPair(NamedTuple):
 
 def fold(text: str, rules: Collection[str] = FOLDINGS) -> str:
     """The form by which values are compared; folding it again changes nothing."""
+    if text.isascii() and text.isprintable() and " " not in text and text[:1] not in _QUOTES and text[-1:] != ".":
+        return text.casefold() if "case" in rules else text  # most texts: no rule but that of case changes them
     before = None
     while text != before:
         before = text

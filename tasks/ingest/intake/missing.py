@@ -84,6 +84,8 @@ OF_NUMBERS: Final = _words(_OF_NUMBERS)
 
 def is_missing(text: str, of_numbers: bool = False, further: Collection[str] = ()) -> bool:
     """Whether a cell is a word for a missing value; `further` are words of this column."""
+    if text[:1].isdigit() and not further:  # no word begins with a digit
+        return False
     form = _form(text)
     if not form or form in SURE or _RUNS.fullmatch(form):
         return True

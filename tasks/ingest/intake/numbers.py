@@ -31,7 +31,7 @@ from tasks.ingest.intake.units import (
 _LEAST_SHARE, _LEAST_WITH_A_WORD = Decimal("0.95"), Decimal("0.6")
 _LEAST_DISTINCT, _SAMPLE, _MANY_WORDS = 7, 500, 2
 _QUESTIONABLE: Final = Decimal("0.05")
-_LARGEST_POWER, _LONGEST = 40, 80
+_LARGEST_POWER, _LONGEST, _THREE = 40, 80, 3
 
 _SAME: Final = str.maketrans(
     dict.fromkeys("\u2019\u2018\u02bc\u00b4`\u2032", "'") | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
@@ -87,6 +87,8 @@ class NumberGuess:
     evidence: tuple[Sum, ...] = ()
     numbers: dict[str, int] = field(default_factory=dict)
     """Canonical number -> rows."""
+    values: dict[str, str] = field(default_factory=dict)
+    """Text -> canonical number."""
     unread: dict[str, int] = field(default_factory=dict)
     missing: dict[str, int] = field(default_factory=dict)
     marked: bool = False
@@ -251,7 +253,7 @@ def _guessed(
         questions.append(f"{name}: some cells are percent and others, up to 1, look like shares; all stay as they are.")
     marked = any(part.marked for part in column.parts.values())
     missing = {**column.missing, **words}
-    return NumberGuess(recipe, " ".join(questions) or None, evidence, numbers, unread, missing, marked)
+    return NumberGuess(recipe, " ".join(questions) or None, evidence, numbers, values, unread, missing, marked)
 
 
 def _marks(name: str, column: _Column, proofs: set[str]) -> tuple[dict[str, object], str | None]:
@@ -320,8 +322,9 @@ def _parts(text: str, months: bool = False) -> _Parts | None:
     if _SIMPLE.fullmatch(text):
         negative = text[0] == "-"
         core = text[1:] if negative else text
-        decimal, thousands = _proof(core)
-        return _Parts(core, negative, (), 0, decimal, thousands, False, frozenset())
+        head, mark, tail = core.partition(".")
+        decimal = "." if mark and (len(tail) != _THREE or len(head) > _THREE or head[0] == "0") else None
+        return _Parts(core, negative, (), 0, decimal, frozenset(), False, frozenset())
     plain = " ".join(text.replace("`", "'").split())
     if not text.isascii():
         if any(unicodedata.category(letter) == "No" for letter in text):  # ² of a footnote is no digit, ½ no number
@@ -392,6 +395,8 @@ def _proof(core: str) -> tuple[str | None, frozenset[str]]:
 
 def _value(parts: _Parts, recipe: ColumnRecipe) -> str | None:
     """The number of a cell by the marks that it proves, else by those of the recipe."""
+    if parts.core.isdigit() and not parts.power:
+        return _canonical(parts.negative, parts.core, "", 0, False)
     decimal, marks = parts.decimal, {mark for mark in parts.core if mark in ".,"}
     usual: str | None = recipe.decimal or next((mark for mark in ".," if mark not in recipe.thousands), None)
     if decimal is None and not parts.thousands and marks:
