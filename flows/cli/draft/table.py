@@ -15,7 +15,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from flows.cli.draft.known_tables import Example
-from schemas.audit.intake import ColumnRecipe
 from schemas.audit.source import Source
 from tasks.ingest.intake import bands, codes, dates, numbers
 from tasks.ingest.intake.folding import spellings

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from schemas.audit.intake import FOLDINGS
@@ -195,6 +196,7 @@ def _unquoted(text: str) -> str:
     return text
 
 
+@lru_cache(maxsize=64)
 def _members(pair: tuple[str, str]) -> dict[str, str]:
     """Folded word -> the first long word of its side."""
     sides = [[fold(word) for word in side.split()] for side in pair]
