@@ -215,6 +215,8 @@ def _sides(decision: Candidate, choices: Choices) -> Reading:
     twice = set(listed_values["favourable"]) & set(listed_values["unfavourable"])
     if twice:
         raise SpecError(f"--unfavourable {', '.join(twice)}: given as --favourable, too; expected other values")
+    if listed_values["unfavourable"] and not listed_values["favourable"] and choices.is_review:
+        return Reading({value: Meaning(side) for side in sides for value in listed_values[side]}, "given")
     if listed_values["unfavourable"] and not listed_values["favourable"]:
         raise SpecError("--unfavourable: which value favours the applicant? Give it, too: --favourable VALUE")
     chosen = {value: Meaning(side) for side, values in listed_values.items() for value in values}

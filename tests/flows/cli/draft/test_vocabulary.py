@@ -1,4 +1,4 @@
-"""The words of 13 languages: none contradicts another, and each list knows what it has to and not what looks alike."""
+"""The words of 19 languages: none contradicts another, and each list knows what it has to and not what looks alike."""
 
 import pytest
 
