@@ -23,6 +23,9 @@ FEWEST: Final = 10
 """People of a group that is judged."""
 _YOUNGEST, _OLDEST, _PLAUSIBLE = 10, 115, 0.95
 _MOST_MISSING: Final = 0.5
+_FLAGGED: Final = ("race", "ethnicity", "disability", "pregnancy")
+"""Kinds of which a flag such as `hispanic` or `disabled` names the group that is compared; `white` names the other."""
+_PAIR: Final = ("yes", "no")
 _USUAL_SHARE: Final = 0.5
 """Favourable decisions of the usual comparison group, beside the group that has most, from which on it is drafted."""
 _SEPARATOR: Final = re.compile(r"\s*(?:;|\||/|\+|,|&)\s*")
@@ -258,4 +261,8 @@ def _usual(kind: str, name: str, groups: Sequence[str]) -> str | None:
                     flags[form] for form in (("0", "no", "false") if women else ("1", "yes", "true")) if form in flags
                 )
         return None
+    no = [group for group in groups if plain(group) in (*vocabulary.answers("no"), "0")]
+    yes = [group for group in groups if plain(group) in (*vocabulary.answers("yes"), "1")]
+    if kind in _FLAGGED and len(no) == len(yes) == 1 and len(groups) == len(_PAIR):
+        return yes[0] if any(vocabulary.is_usual(kind, word) for word in vocabulary.parts(name)) else no[0]
     return next((group for group in groups if vocabulary.is_usual(kind, group)), None)
