@@ -320,7 +320,7 @@ _LETTER_PAIRS: Final = (
 
 def men_and_women(values: Collection[str]) -> tuple[str, str] | None:
     """Which values mean men and women; None if one of them is unknown."""
-    by_form = {plain(value): value for value in values}
+    by_form = {" ".join(parts(value)) or plain(value): value for value in values}
     for man, woman in _LETTER_PAIRS:
         if man in by_form and woman in by_form and not any(len(form) > 1 for form in by_form if form in _sexes()):
             return by_form[man], by_form[woman]

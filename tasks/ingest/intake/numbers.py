@@ -28,8 +28,8 @@ from tasks.ingest.intake.units import (
     unit_in_name,
 )
 
-_LEAST_SHARE, _LEAST_WITH_A_WORD = Decimal("0.95"), Decimal("0.6")
-_LEAST_DISTINCT, _SAMPLE, _MANY_WORDS = 7, 500, 2
+_LEAST_SHARE: Final = Decimal("0.95")
+_LEAST_DISTINCT, _SAMPLE = 7, 500
 _QUESTIONABLE: Final = Decimal("0.05")
 _LARGEST_POWER, _LONGEST, _THREE = 40, 80, 3
 
@@ -197,9 +197,7 @@ def _candidate(name: str, counts: Mapping[str, int]) -> _Column | None:
             unmatched[text] = rows
     good = sum(counts[text] for text in parts)
     present = good + sum(unmatched.values())
-    words = len({text.casefold().strip() for text in unmatched}) <= _MANY_WORDS and not any(map(_has_digit, unmatched))
-    least = _LEAST_WITH_A_WORD if words and len(parts) >= _LEAST_DISTINCT else _LEAST_SHARE
-    if not good or good < least * present:
+    if not good or good < _LEAST_SHARE * present:
         return None
     unit_sets = {number.units for number in parts.values() if number.units}
     units: tuple[str, ...] | None = ()
