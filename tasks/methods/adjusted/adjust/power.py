@@ -1,0 +1,384 @@
+"""What an audit could have seen: harm planted in honest copies of its own table, judged as the audit judges.
+
+Every copy goes through the functions of the stages ``adjust`` and ``measure``: examination, tables, facts, cases,
+Holm's procedure, state. Nothing is estimated in another way, and nothing is written.
+
+Scope: targets, copies and counts of states. Labels and planted denials: ``algorithm.planting``.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.audit.limits import Verdicts
+from schemas.audit.spec import AuditSpec, Protected
+from schemas.errors import SpecError, nearest
+from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS
+from schemas.tables.readings import ABANDONED, ABANDONED_MEMBERSHIPS, COPIED_ROWS, WRITTEN_BY_ADJUST
+from schemas.terms import DecisionMaker, State, Theory
+from tasks.methods.adjusted.adjust.examination import Examination, Sample, effect_of, tables_of
+from tasks.methods.adjusted.adjust.rows import cases, rows_of, table_of
+from tasks.methods.adjusted.adjust.settings import AdjustSettings, adjust_settings, check_filled
+from tasks.methods.adjusted.algorithm.detection import EFFECT, measure_of
+from tasks.methods.adjusted.algorithm.examined import Examined, Files, examine, risk_of
+from tasks.methods.adjusted.algorithm.ladder import climb
+from tasks.methods.adjusted.algorithm.planting import harmed, honest, risk_strata
+from tasks.methods.adjusted.method import METHOD
+from tasks.methods.adjusted.problem import own
+from tasks.metrics.algorithm.measures import Family, Given
+from tasks.metrics.algorithm.verdicts import Counts, Verdict
+from tasks.metrics.readings import Facts, Whose, facts_of
+from tasks.metrics.verdicts import JUDGED_MEASURE, Gathered, judged
+from tasks.numerics.arrays import Bools, Ints
+from tasks.pipeline.method import ProblemTables
+
+POINTS = (0.02, 0.05, 0.10)
+"""Planted, as shares of the decided members."""
+PLANTS = 100
+QUESTIONS = {Theory.DIRECT: "similar_applicants", Theory.OUTCOME: "approval_rates"}
+"""Questions whose state follows from the lender's decisions alone."""
+WORDS = {State.BREACH: "outside", State.WITHIN: "within"}
+"""Every other state is ``inconclusive``."""
+LENDER = str(DecisionMaker.LENDER)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The table of an audit, ready to be judged again and again.
+
+
+@dataclass(frozen=True)
+class Judge:
+    """The questions of an audit that rest on the lender's decisions, and what one look at the table settles."""
+
+    examinations: Mapping[str, Examination]
+    """By protected attribute."""
+    observed: Mapping[Whose, Given]
+    """The judged effect of every group in the table as it is: why it is not judged, and what an unseen column does."""
+    protected: tuple[Protected, ...]
+    verdicts: Verdicts
+
+    @classmethod
+    def of(cls, spec: AuditSpec, tables: Mapping[str, pa.Table]) -> "Judge":
+        """From the tables that ingest and preprocessing write.
+
+        Raises:
+            SpecError: the spec does not run ``adjusted``, or nothing can be judged by the lender's decisions.
+        """
+        settings = adjust_settings(spec)
+        if settings is None:
+            raise SpecError("this spec leaves the method `adjusted` out, which judges similar applicants; ask for it")
+        if settings.ladder.judged != "expected":
+            raise SpecError("`methods.adjusted.judged` is logit; this command is about the estimate `expected`")
+        if DecisionMaker.LENDER not in settings.explain.decision_makers:
+            raise SpecError("`explain.decision_makers` leaves the lender out, and harm is planted in its decisions")
+        examinations = {e.case.attribute: e for e in examinations_of(tables, settings)}
+        if not examinations:
+            raise SpecError("no protected attribute has its reference group and the block that is judged in this table")
+        observed: dict[Whose, Given] = {}
+        for examination in examinations.values():
+            observed |= _observed(examination)
+        return cls(examinations, observed, spec.protected, spec.verdicts)
+
+    def states(self, files: Mapping[str, Files], parts_of: str) -> dict[tuple[Theory, str, str], State]:
+        """The state of each judged group and question, by (theory, protected attribute, group).
+
+        Args:
+            files: all applications by protected attribute.
+            parts_of: the attribute whose parts are looked at; those of the others change no state of its groups.
+        """
+        facts: dict[Whose, Facts] = {}
+        counts: dict[Whose, Counts] = {}
+        undecided: dict[tuple[str, str], int] = {}
+        for attribute, of_attribute in files.items():
+            examination = self.examinations[attribute]
+            rules = replace(examination.rules, beside=False)
+            if attribute != parts_of:
+                rules = replace(rules, parts=None)
+            facts |= _facts(examination, of_attribute, examine(of_attribute, rules, examination.rng()))
+            counts |= {(LENDER, attribute, group): n for group, n in _counts(of_attribute)}
+            for number, group in enumerate(of_attribute.groups):
+                undecided[attribute, group] = int((of_attribute.undecided & (of_attribute.group == number)).sum())
+        return {
+            (row.case.theory, row.case.protected_attribute, row.case.group): row.state
+            for row in self.judged(facts, counts, undecided)
+            if row.case.role == "primary" and row.case.theory in QUESTIONS
+        }
+
+    def judged(
+        self, facts: Mapping[Whose, Facts], counts: Mapping[Whose, Counts], undecided: Mapping[tuple[str, str], int]
+    ) -> tuple[Verdict, ...]:
+        """The verdicts on the questions, as the stage ``measure`` makes them."""
+        aggregates = {}
+        for whose, given in self.observed.items():
+            row = facts[whose].row if whose in facts else {"value": None, "reason": "not measured"}
+            value = math.nan if row["value"] is None else row["value"]
+            note = given.note if row["value"] is not None else row["reason"]
+            aggregates[METHOD.name, JUDGED_MEASURE, *whose] = replace(given, value=value, note=note)
+        gathered = Gathered(
+            counts, aggregates, self.protected, (METHOD.name,), self.verdicts, facts=facts, undecided=undecided
+        )
+        return judged(gathered, [], self.verdicts).rows
+
+
+def examinations_of(tables: Mapping[str, pa.Table], settings: AdjustSettings) -> Iterator[Examination]:
+    """What the stage ``adjust`` examines of the lender's decisions, by protected attribute.
+
+    Raises:
+        SpecError: a control that the spec names has values on one side of the decision alone.
+    """
+    read = (APPLICATIONS, COPIED_ROWS, MEMBERSHIPS, ABANDONED, ABANDONED_MEMBERSHIPS)
+    sample = Sample.of(*(tables.get(table.name, table.empty()) for table in read), settings)
+    check_filled(sample.sided, settings.named)
+    groups = tables[MEMBERSHIPS.name]
+    for case in cases(sample.applications, DECISIONS.empty(), groups, set(sample.sided), settings):
+        if case.decision_maker == LENDER and (examination := Examination.of(case, sample, settings)):
+            yield examination
+
+
+def _facts(examination: Examination, files: Files, results: Sequence[Examined]) -> dict[Whose, Facts]:
+    """Facts as the stage ``measure`` reads them from the tables of ``adjust``."""
+    points = examination.settings.limits.points
+    rows = tables_of(examination.identity, files, results, examination.cluster, points)
+    return facts_of({table.name: table_of(table, rows[table.name]) for table in WRITTEN_BY_ADJUST})
+
+
+def _counts(files: Files) -> Iterator[tuple[str, Counts]]:
+    """Applications and denials of every group, and of the reference group."""
+    decided, count = ~files.undecided, len(files.groups)
+    of_group = files.group[decided & (files.group >= 0)]
+    sizes = np.bincount(of_group, minlength=count)
+    denied = np.bincount(files.group[decided & files.denied & (files.group >= 0)], minlength=count)
+    reference = int(sizes[files.reference]), int(denied[files.reference])
+    for number, group in enumerate(files.groups):
+        if sizes[number]:
+            yield group, Counts(int(sizes[number]), int(denied[number]), *reference)
+
+
+def _observed(examination: Examination) -> Iterator[tuple[Whose, Given]]:
+    """The measure of each group as ``detect`` makes it: notes on support and clusters, and what is unseen."""
+    case, settings = examination.case, examination.settings
+    ladder_settings = settings.ladder.model_copy(update={"estimators": ("lpm",)})
+    ladder = climb(case.applications, ladder_settings, settings.level, np.random.default_rng(settings.seed))
+    results = examine(examination.files, replace(examination.rules, beside=False, parts=None), examination.rng())
+    ladder = ladder.extended(effect_of(result, examination.rung, examination.blocks, ladder) for result in results)
+    steps = own(ProblemTables.of(rows_of(case, ladder, settings)), LENDER, case.attribute)
+    files = examination.files
+    numbers = {group: number for number, group in enumerate(files.groups)}
+    family = Family(METHOD.name, LENDER, case.attribute, JUDGED_MEASURE, "{}")
+    for step in steps.every:
+        if step.primary and step.group in numbers:
+            row_counts = steps.counted(step.group, files.groups[files.reference])
+            made = measure_of(step, numbers[step.group], {}, EFFECT, row_counts)
+            given = Given(
+                family,
+                step.group,
+                made.value,
+                made.n,
+                np.zeros(0),
+                headline=False,
+                compared=False,
+                note=made.reason,
+                inference=made.inference,
+            )
+            yield (LENDER, case.attribute, step.group), given
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Targets: a group, or a part of one, in which harm is planted.
+
+
+@dataclass(frozen=True)
+class Target:
+    """In whom harm is planted."""
+
+    attribute: str
+    group: str
+    part: str = ""
+    """``column: level``; empty for the whole group."""
+    n: int = 0
+    """Decided members."""
+    approved: int = 0
+    """Of them."""
+
+    @property
+    def key(self) -> str:
+        """Names the draws, so that they depend on nothing but the target."""
+        return "|".join((self.attribute, self.group, self.part))
+
+
+def targets_of(judge: Judge, group: str | None = None, part: str | None = None) -> list[Target]:
+    """The judged groups that harm is planted in, or the part of each.
+
+    Args:
+        judge: the table of an audit.
+        group: this one alone, by its name or as ``attribute: name``.
+        part: ``COLUMN=LEVEL``: a part of these groups.
+
+    Raises:
+        SpecError: there is no such group or part, or it has fewer than the members that a verdict needs.
+    """
+    every = [
+        (name, number)
+        for name, examination in judge.examinations.items()
+        for number, g in enumerate(examination.files.groups)
+        if _protected(judge, name).judges(g)
+    ]
+    named = {(name, number): judge.examinations[name].files.groups[number] for name, number in every}
+    chosen = [key for key in every if group is None or group in (named[key], f"{key[0]}: {named[key]}")]
+    if not chosen:
+        raise SpecError(f"--group {group}: no such judged group; {nearest(str(group), sorted(set(named.values())))}")
+    targets, small = [], []
+    for attribute, number in chosen:
+        files = judge.examinations[attribute].files
+        words = "" if part is None else _part_words(judge, attribute, part)
+        members = (files.group == number) & ~files.undecided
+        if words:
+            members &= _rows_of_part(files, words)
+        n, approved = int(members.sum()), int((members & ~files.denied).sum())
+        least = judge.verdicts.parts.minimum_n if words else judge.verdicts.minimum_n
+        if n >= least and approved:
+            targets.append(Target(attribute, files.groups[number], words, n, approved))
+        else:
+            small.append(f"{attribute}: {files.groups[number]}")
+    if not targets:
+        where = f"in {part} " if part is not None else ""
+        raise SpecError(f"too few decided members {where}for a verdict, which needs {least}: {', '.join(small)}")
+    return targets
+
+
+def _protected(judge: Judge, attribute: str) -> Protected:
+    return next(p for p in judge.protected if p.name == attribute)
+
+
+def _part_words(judge: Judge, attribute: str, part: str) -> str:
+    """A part as the tables name it.
+
+    Raises:
+        SpecError: no column of that name parts the groups, or it has no such level.
+    """
+    column, sign, level = part.partition("=")
+    splits = judge.examinations[attribute].files.splits
+    if not splits:
+        raise SpecError("--part: `verdicts.parts.by` is empty in this spec, so that no parts are looked at")
+    if not sign or not level:
+        raise SpecError(f"--part {part}: expected COLUMN=LEVEL, such as --part {splits[0].column}={splits[0].levels[0]}")
+    of_column = [split for split in splits if split.column == column]
+    if not of_column:
+        columns = list(dict.fromkeys(split.column for split in splits))
+        raise SpecError(f"--part {part}: no column {column!r} parts the groups; {nearest(column, columns)}")
+    if level not in (levels := of_column[0].levels):
+        raise SpecError(f"--part {part}: {column!r} has no level {level!r}; {nearest(level, list(levels))}")
+    return f"{column}: {level}"
+
+
+def _rows_of_part(files: Files, part: str) -> Bools:
+    column, _, level = part.partition(": ")
+    split = next(s for s in files.splits if s.column == column and level in s.levels)
+    rows: Bools = split.code == split.levels.index(level)
+    return rows
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Copies of the table, their states, and how often each came out.
+
+
+@dataclass(frozen=True)
+class Planting:
+    """One target with what all its copies share."""
+
+    judge: Judge
+    target: Target
+    strata: Ints
+    part: Bools | None
+    points: tuple[float, ...]
+    seed: int
+
+    @classmethod
+    def of(cls, judge: Judge, target: Target, seed: int, points: Sequence[float] = POINTS) -> "Planting":
+        """Ready to be drawn."""
+        examination = judge.examinations[target.attribute]
+        files = examination.files
+        part = _rows_of_part(files, target.part) if target.part else None
+        strata = risk_strata(files, risk_of(files, examination.rules), files.groups.index(target.group), part)
+        return cls(judge, target, strata, part, tuple(points), seed)
+
+    def drawn(self, number: int) -> list[dict[Theory, State]]:
+        """The states of an honest copy, and of the same copy with harm of each size.
+
+        Args:
+            number: of the copy. Its draws depend on it, the seed and the target alone.
+        """
+        name = self.target.attribute
+        files = self.judge.examinations[name].files
+        group = files.groups.index(self.target.group)
+        rng = np.random.default_rng([self.seed, crc32(self.target.key.encode()), number])
+        copy = honest(files, group, self.strata, rng)
+        draw = rng.random(len(files.denied))
+        copies = [copy, *(harmed(copy, group, points, draw, self.part) for points in self.points)]
+        return [self._states(of) for of in copies]
+
+    def _states(self, copy: Files) -> dict[Theory, State]:
+        name = self.target.attribute
+        files = {
+            attribute: copy if attribute == name else replace(examination.files, denied=copy.denied)
+            for attribute, examination in self.judge.examinations.items()
+        }
+        states = self.judge.states(files, name)
+        whose = name, self.target.group
+        return {theory: states[theory, *whose] for theory in QUESTIONS if (theory, *whose) in states}
+
+
+Mapped = Callable[[Callable[[int], list[dict[Theory, State]]], Iterable[int]], Iterable[list[dict[Theory, State]]]]
+"""How copies are drawn: ``map``, or that of a pool of processes."""
+
+
+@dataclass(frozen=True)
+class Power:
+    """How often a question would have come out outside, within and inconclusive."""
+
+    question: str
+    protected_attribute: str
+    group: str
+    part: str
+    points: float
+    """Planted; 0: honest copies."""
+    n: int
+    """Decided members of the group, or of the part."""
+    plants: int
+    outside: float
+    within: float
+    inconclusive: float
+    reason: str = ""
+    """Why it is never judged, or why so much harm could not be planted."""
+
+
+def power_of(planting: Planting, plants: int = PLANTS, mapped: Mapped = map) -> list[Power]:
+    """The rows of one target: honest copies first, then each size of harm, by question.
+
+    Args:
+        planting: of the target.
+        plants: copies of each size.
+        mapped: draws the copies by number; the order of the results is theirs.
+    """
+    drawn = list(mapped(planting.drawn, range(plants)))
+    target, judge = planting.target, planting.judge
+    whose = LENDER, target.attribute, target.group
+    note = judge.observed[whose].note if whose in judge.observed else "not measured"
+    rows = []
+    for theory, question in QUESTIONS.items():
+        if getattr(judge.verdicts.limits, theory) is not None:
+            for place, points in enumerate((0.0, *planting.points)):
+                counts = Counter(WORDS.get(of_copy[place].get(theory, State.NOT_RUN), "inconclusive") for of_copy in drawn)
+                shares = (counts[word] / plants for word in ("outside", "within", "inconclusive"))
+                reason = note if theory is Theory.DIRECT else ""
+                if points * target.n > target.approved:
+                    reason = f"only {target.approved} of {target.n} members are approved"
+                head = question, target.attribute, target.group, target.part, points, target.n, plants
+                rows.append(Power(*head, *shares, reason))
+    return rows
+
