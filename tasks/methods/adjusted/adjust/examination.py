@@ -17,6 +17,7 @@ from schemas.audit.spec import Protected
 from schemas.blocks import DATES, words_of
 from schemas.tables.readings import (
     CARRIERS,
+    CHOICES,
     JUDGED_EFFECTS,
     LEFT_OUT,
     NO_DECISION,
@@ -27,6 +28,8 @@ from schemas.tables.readings import (
 from schemas.terms import Kind
 from tasks.methods.adjusted.adjust.rows import Case, control, judged
 from tasks.methods.adjusted.adjust.settings import AdjustSettings, Filled, one_sided
+from tasks.methods.adjusted.algorithm.choices import Chosen
+from tasks.methods.adjusted.algorithm.choices import choices as every_choice
 from tasks.methods.adjusted.algorithm.design import Applications, Block, Control
 from tasks.methods.adjusted.algorithm.detection import NORMAL_95, telling
 from tasks.methods.adjusted.algorithm.estimators import POOR, Effect
@@ -278,6 +281,7 @@ def tables_of(
     results: Sequence[Examined],
     cluster: str | None,
     points: float,
+    chosen: Sequence[Chosen] = (),
 ) -> dict[str, list[dict[str, Any]]]:
     """Rows by the name of their table.
 
@@ -287,7 +291,9 @@ def tables_of(
         results: of each group.
         cluster: column whose rows hang together.
         points: the limit where denials and approvals are common.
+        chosen: the effects by other choices.
     """
+    numbers = {choice: number for number, choice in enumerate(every_choice(), 1)}
     out: dict[str, list[dict[str, Any]]] = {table.name: [] for table in WRITTEN_BY_ADJUST}
     for examined in results:
         of_group = {**identity, "group": files.groups[examined.group]}
@@ -309,6 +315,12 @@ def tables_of(
             out[LEFT_OUT.name].append(row)
         for name, carrier in examined.carriers.items():
             out[CARRIERS.name].append({**of_group, "column": name, **vars(carrier)})
+    for effect in chosen:
+        errors = {"se": effect.plain.se, "df": effect.plain.df, "se_at_limit": effect.at_limit.se}
+        out[CHOICES.name].append(
+            {**identity, "group": files.groups[effect.group], "number": numbers[effect.choice]}
+            | {**vars(effect.choice), "n": effect.n, "value": effect.value, **errors, "limit": effect.limit}
+        )
     return out
 
 

@@ -17,6 +17,9 @@ from tasks.methods.adjusted.adjust.settings import AdjustSettings, adjust_settin
 from tasks.methods.adjusted.tables import ADJUSTED_EXCHANGED, TABLES
 from tasks.pipeline.stage import OwnStage, Produced, stage
 
+CHOICES_ROWS = 20_000
+"""Of more applications the effect by other choices is left to `evenhand stability`."""
+
 
 @stage(
     reads=(
@@ -46,6 +49,7 @@ def adjust(
     # these load what fits
     from tasks.methods.adjusted.adjust.examination import Examination, Sample, effect_of, tables_of, unjudged
     from tasks.methods.adjusted.adjust.rows import cases, exchanged, judged, of_columns, rows_of, table_of
+    from tasks.methods.adjusted.algorithm.choices import grid
     from tasks.methods.adjusted.algorithm.examined import examine
     from tasks.methods.adjusted.algorithm.ladder import climb, primary_rung
 
@@ -63,7 +67,9 @@ def adjust(
         elif case.decision_maker == DecisionMaker.LENDER and (of := Examination.of(case, sample, settings)):
             results = examine(of.files, of.rules, of.rng())
             ladder = ladder.extended(effect_of(of_group, of.rung, of.blocks, ladder) for of_group in results)
-            rows = tables_of(of.identity, of.files, results, of.cluster, settings.limits.points)
+            small = len(of.files.denied) <= CHOICES_ROWS
+            chosen = grid(of.files, of.rules) if small and settings.ladder.judged == "expected" else []
+            rows = tables_of(of.identity, of.files, results, of.cluster, settings.limits.points, chosen)
             for table in WRITTEN_BY_ADJUST:
                 if table is not JUDGED_EFFECTS or settings.ladder.judged == "expected":
                     tables[table.name].append(table_of(table, rows[table.name]))
