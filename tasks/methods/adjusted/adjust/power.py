@@ -8,7 +8,7 @@ Scope: targets, copies and counts of states. Labels and planted denials: ``algor
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from zlib import crc32
 
@@ -287,6 +287,10 @@ def _rows_of_part(files: Files, part: str) -> Bools:
 # Copies of the table, their states, and how often each came out.
 
 
+States = list[dict[Theory, State]]
+"""Of an honest copy, and of the same copy with harm of each size."""
+
+
 @dataclass(frozen=True)
 class Planting:
     """One target with what all its copies share."""
@@ -307,12 +311,11 @@ class Planting:
         strata = risk_strata(files, risk_of(files, examination.rules), files.groups.index(target.group), part)
         return cls(judge, target, strata, part, tuple(points), seed)
 
-    def drawn(self, number: int) -> list[dict[Theory, State]]:
-        """The states of an honest copy, and of the same copy with harm of each size.
+    def drawn(self, numbers: Iterable[int]) -> list[States]:
+        """The states of copies. The draws of each depend on its number, the seed and the target alone."""
+        return [self._drawn(number) for number in numbers]
 
-        Args:
-            number: of the copy. Its draws depend on it, the seed and the target alone.
-        """
+    def _drawn(self, number: int) -> States:
         name = self.target.attribute
         files = self.judge.examinations[name].files
         group = files.groups.index(self.target.group)
@@ -331,10 +334,6 @@ class Planting:
         states = self.judge.states(files, name)
         whose = name, self.target.group
         return {theory: states[theory, *whose] for theory in QUESTIONS if (theory, *whose) in states}
-
-
-Mapped = Callable[[Callable[[int], list[dict[Theory, State]]], Iterable[int]], Iterable[list[dict[Theory, State]]]]
-"""How copies are drawn: ``map``, or that of a pool of processes."""
 
 
 @dataclass(frozen=True)
@@ -357,15 +356,14 @@ class Power:
     """Why it is never judged, or why so much harm could not be planted."""
 
 
-def power_of(planting: Planting, plants: int = PLANTS, mapped: Mapped = map) -> list[Power]:
+def power_of(planting: Planting, drawn: Sequence[States]) -> list[Power]:
     """The rows of one target: honest copies first, then each size of harm, by question.
 
     Args:
         planting: of the target.
-        plants: copies of each size.
-        mapped: draws the copies by number; the order of the results is theirs.
+        drawn: the states of its copies.
     """
-    drawn = list(mapped(planting.drawn, range(plants)))
+    plants = len(drawn)
     target, judge = planting.target, planting.judge
     whose = LENDER, target.attribute, target.group
     note = judge.observed[whose].note if whose in judge.observed else "not measured"

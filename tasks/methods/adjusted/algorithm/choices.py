@@ -10,7 +10,6 @@ Scope: estimates and errors. Their states, and which of them agree: ``adjust.sta
 """
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -36,16 +35,13 @@ from tasks.methods.adjusted.algorithm.expected import (
 from tasks.methods.adjusted.algorithm.ladder import others, refusal
 from tasks.methods.adjusted.algorithm.propensity import fit_propensity, overlap_effect, pair_rows
 from tasks.methods.adjusted.algorithm.readings import weights_of_complete
-from tasks.numerics.arrays import Bools, Floats
+from tasks.numerics.arrays import Floats
 from tasks.numerics.statistics.regression import fit_logit
 
 FormChoice = Literal["terms", "squares", "linear"]
 EstimatorChoice = Literal["expected", "logit", "targeted", "overlap"]
 FORMS: tuple[FormChoice, ...] = ("terms", "squares", "linear")
 ESTIMATORS: tuple[EstimatorChoice, ...] = ("expected", "logit", "targeted", "overlap")
-CHOICES = 48
-ENOUGH = 40
-"""With fewer choices of the same state the state is called dependent on them."""
 
 
 @dataclass(frozen=True)
@@ -187,15 +183,3 @@ def _overlap(made: _Made, effect: Effect, group: int) -> tuple[float, Error]:
     estimate = overlap_effect(fit_propensity(pair), 0.95)
     clusters = None if pair.cluster is None else len(np.unique(pair.cluster))
     return estimate.value, Error(estimate.se) if clusters is None else Error(estimate.se, float(max(clusters - 1, 1)))
-
-
-def differing(files: Files) -> Iterator[str]:
-    """What the choices differ in, in this file: a file without gaps has nothing to weight."""
-    yield from ("form", "numbers", "estimator")
-    if any(control.name in files.through for control in files.controls):
-        yield "branches"
-    gaps: Bools = np.zeros(len(files.denied), np.bool_)
-    for control in files.controls:
-        gaps |= ~np.isfinite(control.values)
-    if gaps[~files.undecided].any():
-        yield "files"
