@@ -238,7 +238,7 @@ def targets_of(judge: Judge, group: str | None = None, part: str | None = None) 
         words = "" if part is None else _part_words(judge, attribute, part)
         members = (files.group == number) & ~files.undecided
         if words:
-            members &= _rows_of_part(files, words)
+            members &= rows_of_part(files, words)
         n, approved = int(members.sum()), int((members & ~files.denied).sum())
         least = judge.verdicts.parts.minimum_n if words else judge.verdicts.minimum_n
         if n >= least and approved:
@@ -276,7 +276,8 @@ def _part_words(judge: Judge, attribute: str, part: str) -> str:
     return f"{column}: {level}"
 
 
-def _rows_of_part(files: Files, part: str) -> Bools:
+def rows_of_part(files: Files, part: str) -> Bools:
+    """``(n,)`` rows of a part that is named as ``column: level``."""
     column, _, level = part.partition(": ")
     split = next(s for s in files.splits if s.column == column and level in s.levels)
     rows: Bools = split.code == split.levels.index(level)
@@ -307,7 +308,7 @@ class Planting:
         """Ready to be drawn."""
         examination = judge.examinations[target.attribute]
         files = examination.files
-        part = _rows_of_part(files, target.part) if target.part else None
+        part = rows_of_part(files, target.part) if target.part else None
         strata = risk_strata(files, risk_of(files, examination.rules), files.groups.index(target.group), part)
         return cls(judge, target, strata, part, tuple(points), seed)
 
