@@ -160,12 +160,13 @@ def parts_sentence(group: str, minimum_n: int, limit: float, n: int, seen: float
 
 
 ENOUGH_CHOICES = 40
-"""Of 48: with fewer choices of one state, the state depends on the choices."""
+"""Of 48: where the state of a group holds in fewer choices, it depends on them."""
 
 
 def choices_sentence(group: str, choices: int, outside: int, within: int) -> str:
     """In how many choices of form, columns, files and estimator the whole group has which state."""
     counts = {"outside": outside, "inconclusive": choices - outside - within, "within": within}
     most = max(counts, key=lambda state: counts[state])
-    others = [f"{state} in {n}" for state, n in counts.items() if n and state != most]
-    return f"{group}: {most} in {counts[most]} of {choices} choices{''.join(f', {text}' for text in others)}."
+    others = [f", {state} in {n}" for state, n in counts.items() if n and state != most]
+    of = f"{counts[most]} of {choices} choices of form, columns, files and estimator"
+    return f"{group}: {most} in {of}{''.join(others)}."

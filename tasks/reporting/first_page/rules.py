@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
 
+from schemas.findings import ENOUGH_CHOICES, choices_sentence, parts_sentence
 from schemas.tables.verdicts import QUESTIONS, STATES
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.charts.values import WITHHELD
@@ -537,12 +538,42 @@ def _detectable(view: View) -> tuple[str, ...]:
     return ()
 
 
+def _choices(view: View) -> tuple[str, ...]:
+    """The state of a whole group holds in fewer than 40 of the 48 choices of how its effect is made."""
+    for key in view.ordered():
+        row = view.adjusted(key)
+        if row is None or row.choices is None or row.choices_outside is None or row.choices_within is None:
+            continue
+        counts = {State.BREACH: row.choices_outside, State.WITHIN: row.choices_within}
+        counts[State.INSUFFICIENT_EVIDENCE] = row.choices - row.choices_outside - row.choices_within
+        # a part, or files that the effect leaves out, may decide a state that no choice of the whole group has
+        is_of_whole = row.reason.startswith("the whole interval")
+        if max(counts.values()) < ENOUGH_CHOICES or (is_of_whole and counts.get(row.state, 0) < ENOUGH_CHOICES):
+            label = view.groups.label(key)
+            return (choices_sentence(label, row.choices, row.choices_outside, row.choices_within),)
+    return ()
+
+
+def _parts(view: View) -> tuple[str, ...]:
+    """A group is within: what was looked for in its parts, and how much would have been seen there."""
+    looked_at = view.groups.run.parts
+    for key in view.ordered() if looked_at else ():
+        row = view.adjusted(key)
+        if row is None or row.state is not State.WITHIN or row.part_n is None or row.part_detectable is None:
+            continue
+        minimum_n, limit = looked_at or (0, 0.0)
+        return (parts_sentence(view.groups.label(key), minimum_n, limit, row.part_n, row.part_detectable),)
+    return ()
+
+
 RULES: tuple[tuple[str, Rule], ...] = (
     ("confounder", _confounder),
+    ("choices", _choices),
     ("no_credit_score", _no_credit_score),
     ("year_lacks", _missing_columns),
     ("left_out", _left_out),
     ("detectable", _detectable),
+    ("parts", _parts),
     ("missing_limit", lambda view: forms("change", "missing_limit") if view.without_limit() else ()),
 )
 
