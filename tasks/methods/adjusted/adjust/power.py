@@ -25,7 +25,7 @@ from tasks.methods.adjusted.adjust.examination import Examination, Sample, effec
 from tasks.methods.adjusted.adjust.rows import cases, rows_of, table_of
 from tasks.methods.adjusted.adjust.settings import AdjustSettings, adjust_settings, check_filled
 from tasks.methods.adjusted.algorithm.detection import EFFECT, measure_of
-from tasks.methods.adjusted.algorithm.examined import Examined, Files, examine, risk_of
+from tasks.methods.adjusted.algorithm.examined import Examined, Files, examine
 from tasks.methods.adjusted.algorithm.ladder import climb
 from tasks.methods.adjusted.algorithm.planting import harmed, honest, risk_strata
 from tasks.methods.adjusted.method import METHOD
@@ -309,7 +309,7 @@ class Planting:
         examination = judge.examinations[target.attribute]
         files = examination.files
         part = rows_of_part(files, target.part) if target.part else None
-        strata = risk_strata(files, risk_of(files, examination.rules), files.groups.index(target.group), part)
+        strata = risk_strata(files, files.groups.index(target.group), part)
         return cls(judge, target, strata, part, tuple(points), seed)
 
     def drawn(self, numbers: Iterable[int]) -> list[States]:
@@ -321,17 +321,15 @@ class Planting:
         files = self.judge.examinations[name].files
         group = files.groups.index(self.target.group)
         rng = np.random.default_rng([self.seed, crc32(self.target.key.encode()), number])
-        copy = honest(files, group, self.strata, rng)
-        draw = rng.random(len(files.denied))
-        copies = [copy, *(harmed(copy, group, points, draw, self.part) for points in self.points)]
-        return [self._states(of) for of in copies]
+        copy, rows = honest(files, group, self.strata, rng)
+        draw, part = rng.random(len(rows)), None if self.part is None else self.part[rows]
+        others = {n: e.files.taken(rows) for n, e in self.judge.examinations.items() if n != name}
+        copies = [copy, *(harmed(copy, group, points, draw, part) for points in self.points)]
+        return [self._states(of, others) for of in copies]
 
-    def _states(self, copy: Files) -> dict[Theory, State]:
+    def _states(self, copy: Files, others: Mapping[str, Files]) -> dict[Theory, State]:
         name = self.target.attribute
-        files = {
-            attribute: copy if attribute == name else replace(examination.files, denied=copy.denied)
-            for attribute, examination in self.judge.examinations.items()
-        }
+        files = {name: copy} | {other: replace(of, denied=copy.denied) for other, of in others.items()}
         states = self.judge.states(files, name)
         whose = name, self.target.group
         return {theory: states[theory, *whose] for theory in QUESTIONS if (theory, *whose) in states}

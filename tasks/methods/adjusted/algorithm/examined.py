@@ -242,16 +242,6 @@ def decided_files(files: Files) -> tuple[Files, Rows]:
     return decided, complete_rows(decided.applications())
 
 
-def risk_of(files: Files, rules: Rules) -> Floats:
-    """``(n,)`` chance of denial by the reference group's rule; NaN of files without a decision or without a column."""
-    decided, rows = decided_files(files)
-    risk = np.full(len(files.denied), np.nan)
-    if (rows.used & (decided.group == decided.reference)).any():
-        fitted = _fit(files, decided, rows, replace(rules, undecided=False, beside=False))
-        risk[np.flatnonzero(~files.undecided)[rows.used]] = fitted.rule.p0
-    return risk
-
-
 def _counts(rows: Rows, group: int) -> tuple[int, int]:
     """Complete files of a group, and denials among them."""
     return int(rows.counts[group]), int(rows.events[group])
