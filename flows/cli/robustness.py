@@ -57,6 +57,8 @@ def power(
     try:
         rows = power_rows(spec_file.spec, lake, question)
     except SpecError as error:
+        if str(error).startswith("--"):  # of an option, and not of the spec
+            raise
         raise SpecError(spec_file.describe(error)) from error
     print_rows(console, "What this audit could have seen: share of copies by state", [_shown(row) for row in rows])
     for sentence in dict.fromkeys(power_sentence(row) for row in rows if row.points and row.question != "approval_rates"):

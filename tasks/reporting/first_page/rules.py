@@ -550,7 +550,8 @@ def _choices(view: View) -> tuple[str, ...]:
         is_of_whole = row.reason.startswith("the whole interval")
         if max(counts.values()) < ENOUGH_CHOICES or (is_of_whole and counts.get(row.state, 0) < ENOUGH_CHOICES):
             label = view.groups.label(key)
-            return (choices_sentence(label, row.choices, row.choices_outside, row.choices_within),)
+            sentence = choices_sentence(label, row.choices, row.choices_outside, row.choices_within)
+            return said("change", "choices", sentence=sentence)
     return ()
 
 
@@ -562,7 +563,8 @@ def _parts(view: View) -> tuple[str, ...]:
         if row is None or row.state is not State.WITHIN or row.part_n is None or row.part_detectable is None:
             continue
         minimum_n, limit = looked_at or (0, 0.0)
-        return (parts_sentence(view.groups.label(key), minimum_n, limit, row.part_n, row.part_detectable),)
+        sentence = parts_sentence(view.groups.label(key), minimum_n, limit, row.part_n, row.part_detectable)
+        return said("change", "parts", sentence=sentence)
     return ()
 
 

@@ -246,8 +246,8 @@ def targets_of(judge: Judge, group: str | None = None, part: str | None = None) 
         else:
             small.append(f"{attribute}: {files.groups[number]}")
     if not targets:
-        where = f"in {part} " if part is not None else ""
-        raise SpecError(f"too few decided members {where}for a verdict, which needs {least}: {', '.join(small)}")
+        option = f"--group {group}" if part is None else f"--part {part}"
+        raise SpecError(f"{option}: too few decided members for a verdict, which needs {least}: {', '.join(small)}")
     return targets
 
 

@@ -107,6 +107,37 @@ def test_detectable_where_there_is_too_little_to_say():
     assert told(replace(run, rows=withheld), "detectable") is None
 
 
+def with_effect(run: Run, **fields: object) -> Run:
+    return replace(run, rows=tuple(replace(r, **fields) if r.theory is Theory.DIRECT else r for r in run.rows))
+
+
+def test_parts_that_were_looked_at_where_a_group_is_inside():
+    run = with_effect(inside(parts=(50, 0.05)), part_n=200, part_detectable=0.168)
+    assert told(run, "parts") == (
+        "No part of at least 50 A applicants was shown to differ by more than 5 points; a part of 200 would have been "
+        "seen at 17 points."
+    )
+    assert told(replace(run, parts=None), "parts") is None, "no parts were looked at"
+    assert told(with_effect(run, part_n=None), "parts") is None
+    assert told(with_effect(run, state=LITTLE), "parts") is None
+    assert told(with_effect(run, withheld=True), "parts") is None
+
+
+def test_choices_where_the_state_holds_in_fewer_than_40_of_48():
+    reason = "the whole interval lies beyond the limit"
+    counts = {"choices": 48, "choices_outside": 39, "choices_within": 0, "reason": reason}
+    run = with_effect(of_states((OUTSIDE, OUTSIDE)), **counts)
+    assert told(run, "choices") == (
+        "A: outside in 39 of 48 choices of form, columns, files and estimator, inconclusive in 9."
+    )
+    assert told(with_effect(run, choices_outside=40), "choices") is None
+    assert told(with_effect(run, choices_outside=2), "choices"), "46 choices say otherwise"
+    part = with_effect(run, choices_outside=2, reason="a part lies beyond its limit: product: refinance")
+    assert told(part, "choices") is None, "the state is that of a part, which no choice is about"
+    assert told(with_effect(run, choices=None), "choices") is None
+    assert told(with_effect(run, withheld=True), "choices") is None
+
+
 def test_missing_limit_and_set_limits_where_a_theory_that_could_have_one_has_none():
     run = of_states((NO_LIMIT, INSIDE))
     assert told(run, "missing_limit") == "Fix a limit before the next run."
@@ -212,6 +243,8 @@ def test_columns_that_the_year_lacks_are_named_and_many_are_not():
 def everything(**more):
     """A run in which every rule of what would change it applies."""
     few = gap("B", LITTLE, (-8, -20, 4), detectable=0.8, needed=9000.0, n=100, n_reference=1681)
+    counts = {"choices": 48, "choices_outside": 0, "choices_within": 30, "part_n": 200, "part_detectable": 0.17}
+    open_to_choice = effect("B", INSIDE, (1, -1, 1.5), **counts)
     limitless = (whole(Theory.RECOURSE, NO_LIMIT), row(Theory.RECOURSE, "A", NO_LIMIT, value=0.7))
     run = outside(
         groups=(white(), Group("race", "A", 100, 0.7), Group("race", "B", 100, 0.8)),
@@ -221,21 +254,22 @@ def everything(**more):
         left_out=LeftOut(100, 1000, 0.3, 0.2),
         lenders=3,
         warnings=("columns_swapped",),
+        parts=(50, 0.05),
     )
-    rows = (*run.rows, few, whole(Theory.TOTAL, OUTSIDE), *limitless)
+    rows = (*run.rows, few, open_to_choice, whole(Theory.TOTAL, OUTSIDE), *limitless)
     return replace(run, rows=rows, **more)
 
 
 def test_rules_are_printed_in_their_order_and_three_at_most():
     assert all(told(everything(), name) for name, _ in RULES)
-    assert [name for name, _ in changes(view(everything()))] == ["confounder", "no_credit_score", "year_lacks"]
+    assert [name for name, _ in changes(view(everything()))] == ["confounder", "choices", "no_credit_score"]
     own, public = everything(), everything(public=True)
     assert {name for name, _ in STEPS if told(own, name) or told(public, name)} == {name for name, _ in STEPS}
     assert [name for name, _ in next_steps(view(own))] == ["fix_data", "by_lender", "read_files"]
     assert [name for name, _ in next_steps(view(public))] == ["fix_data", "add_columns", "by_lender"]
     assert MOST_LINES == 3
     later = replace(everything(), credit_history=True, warnings=(), lenders=1)
-    assert [name for name, _ in changes(view(later))] == ["confounder", "year_lacks", "left_out"]
+    assert [name for name, _ in changes(view(later))] == ["confounder", "choices", "year_lacks"]
     assert [name for name, _ in next_steps(view(later))] == ["read_files", "ask_reasons", "repeat"]
 
 
