@@ -61,9 +61,12 @@ def power(
             raise
         raise SpecError(spec_file.describe(error)) from error
     print_rows(console, "What this audit could have seen: share of copies by state", [_shown(row) for row in rows])
-    for sentence in dict.fromkeys(power_sentence(row) for row in rows if row.points and row.question != "approval_rates"):
-        console.print(sentence, markup=False, soft_wrap=True)
-    errors.print(f"{plants} copies a row: a share of 0.50 has a standard error of {0.5 / plants**0.5:.2f}", markup=False)
+    for row in rows:
+        if row.points and row.outside is not None and row.question != "approval_rates":
+            console.print(power_sentence(row, row.outside), markup=False, soft_wrap=True)
+    errors.print(
+        f"{plants} copies a row: a share of 0.50 has a standard error of {0.5 / plants**0.5:.2f}", markup=False
+    )
     if json_file is not None:
         _write(json_file, [asdict(row) | {"n": _about(row.n)} for row in rows])
 
@@ -74,19 +77,20 @@ def _shown(row: "Power") -> dict[str, Any]:
         "group": f"{row.protected_attribute}: {row.group}",
         "part": row.part or "(all)",
         "n about": f"{_about(row.n):,}",
-        "planted": "none (false alarms)" if not row.points else f"{100 * row.points:g} points",
-        "outside": f"{row.outside:.2f}",
-        "within": f"{row.within:.2f}",
-        "inconclusive": f"{row.inconclusive:.2f}",
+        "planted": f"{100 * row.points:g} points" if row.points else "none (false alarms)" if row.plants else "",
+        **{
+            name: "" if (share := getattr(row, name)) is None else f"{share:.2f}"
+            for name in ("outside", "within", "inconclusive")
+        },
         "why": row.reason,
     }
 
 
-def power_sentence(row: "Power") -> str:
+def power_sentence(row: "Power", outside: float) -> str:
     """A row in words."""
     where = f" where {row.part.replace(': ', ' is ', 1)}" if row.part else ""
     return (
-        f"{row.group}{where}: harm of {100 * row.points:g} points would be outside in {100 * row.outside:.0f} of 100 "
+        f"{row.group}{where}: harm of {100 * row.points:g} points would be outside in {100 * outside:.0f} of 100 "
         "such audits."
     )
 
@@ -95,14 +99,17 @@ def _about(n: int) -> int:
     return _SENSIBLE * round(n / _SENSIBLE)
 
 
-@app.command(epilog="Example: evenhand stability boston1990@1990 --svg choices.svg, or: evenhand stability --group Black")
+@app.command(
+    epilog="Example: evenhand stability boston1990@1990 --svg choices.svg, or: evenhand stability --group Black"
+)
 def stability(
     run: options.LatestArgument = None,
     lake: options.LakeOption = "data/lake",
     group: Annotated[str | None, typer.Option(help="Only this group.", autocompletion=options.complete_groups)] = None,
     json_file: JsonFile = None,
     svg: Annotated[
-        Path | None, typer.Option("--svg", metavar="FILE", help="Draw the choices there; of several groups --group one.")
+        Path | None,
+        typer.Option("--svg", metavar="FILE", help="Draw the choices there; of several groups --group one."),
     ] = None,
 ) -> None:
     """Print in how many of 48 defensible choices of form, columns, files and estimator the state is the same.
@@ -117,7 +124,9 @@ def stability(
     name, every = stability_of_run(lake, run)
     of_groups = [of for of in every if group is None or group in (of.group, f"{of.protected_attribute}: {of.group}")]
     if not of_groups:
-        raise SpecError(f"--group {group}: run {name} judges no such group; {nearest(str(group), [s.group for s in every])}")
+        raise SpecError(
+            f"--group {group}: run {name} judges no such group; {nearest(str(group), [s.group for s in every])}"
+        )
     made = [of for of in of_groups if of.choices]
     if svg is not None and len(made) != 1:
         listed = ", ".join(of.group for of in made) or "none"

@@ -32,7 +32,7 @@ from tasks.in_memory import call_plainly
 from tasks.ingest.registry import check_columns
 from tasks.lake.storage import storage_at
 from tasks.lake.store import Lake
-from tasks.methods.adjusted.adjust.power import PLANTS, Judge, Planting, Power, States, power_of, targets_of
+from tasks.methods.adjusted.adjust.power import PLANTS, QUESTIONS, Judge, Planting, Power, States, power_of, targets_of
 from tasks.methods.adjusted.adjust.settings import adjust_settings
 from tasks.methods.adjusted.adjust.stability import Stability, choices_of, stability_of
 from tasks.metrics.limits import check_limits
@@ -81,6 +81,10 @@ def power_rows(spec: AuditSpec, root: str, question: Question) -> list[Power]:
         seed = spec.seed if question.seed is None else question.seed
         out: list[Power] = []
         for target in targets_of(judge, question.group, question.part):
+            if target.reason:
+                head = target.attribute, target.group, target.part, 0.0, target.n, 0
+                out.append(Power(QUESTIONS[Theory.DIRECT], *head, None, None, None, target.reason))
+                continue
             planting = Planting.of(judge, target, seed)
             copies = question.plants * (1 + len(planting.points))
             out += power_of(planting, drawn(planting, question.plants, question.jobs if copies >= WORTHWHILE else 1))

@@ -1,7 +1,7 @@
 """Holds the power that ``evenhand power`` prints against that of new lenders drawn from the same law.
 
-A lender without harm is drawn once, and its power is printed from its table alone. Then new lenders of the same kind are
-drawn, the same harm is planted in each, and each is judged. Both shares have to agree within ten points.
+A lender without harm is drawn once, and its power is printed from its table alone. Then new lenders of the same kind
+are drawn, the same harm is planted in each, and each is judged. Both shares have to agree within ten points.
 """
 
 from collections import Counter

@@ -190,9 +190,13 @@ CHOICES = Table(
         *OF_GROUP,
         Column("number", "int32", "the choice, from 1", minimum=1),
         Column("estimator", "string", "the estimator", codes=("expected", "logit", "targeted", "overlap")),
-        Column("form", "string", "numbers with chosen terms, with squares, or alone", codes=("terms", "squares", "linear")),
+        Column(
+            "form", "string", "numbers with chosen terms, with squares, or alone", codes=("terms", "squares", "linear")
+        ),
         Column("clipped", "bool", "whether numbers are cut off at the 1st and 99th percentile"),
-        Column("through", "bool", "whether branches, officers and channels are controls, where the spec makes them some"),
+        Column(
+            "through", "bool", "whether branches, officers and channels are controls, where the spec makes them some"
+        ),
         Column("weighted", "bool", "whether complete files stand for all of their group and decision"),
         Column("n", "int64", "complete applications of the group", minimum=0),
         Column("value", "double", "the effect", True),

@@ -28,7 +28,18 @@ from schemas.tables.readings import (
     VERDICT_FINDINGS,
 )
 from schemas.terms import DecisionMaker, State, Theory
-from tasks.metrics.algorithm.verdicts import POWER, Case, Counts, Estimated, Evidence, Hull, Limit, Rules, bias_of, judge
+from tasks.metrics.algorithm.verdicts import (
+    POWER,
+    Case,
+    Counts,
+    Estimated,
+    Evidence,
+    Hull,
+    Limit,
+    Rules,
+    bias_of,
+    judge,
+)
 
 Whose = tuple[str, str, str]
 """Decision maker, protected attribute and group."""
@@ -269,9 +280,7 @@ def states_of_choices(
             counts = Counts(*(row[name] for name in ("n", "events", "n_reference", "events_reference")))
             about = row["method"], row["measure"], *whose[1:], row["reference_group"], whose[0], "primary"
             evidence = Estimated(row["value"], row["se"], df=row["df"] or math.inf, bias=row["bias"])
-            cases[whose] = Case(
-                Theory.DIRECT, *about, row["value"], evidence, Limit(row["limit"], row["side"]), counts
-            )
+            cases[whose] = Case(Theory.DIRECT, *about, row["value"], evidence, Limit(row["limit"], row["side"]), counts)
     made = {whose: rows for whose, rows in choices.items() if whose in cases and rows}
     out: dict[Whose, list[tuple[Row, State]]] = {whose: [] for whose in made}
     for numbered in zip(*made.values(), strict=True):

@@ -55,7 +55,7 @@ def test_power_of_a_part_names_it(spec: Path):
         (("--part", "history"), "--part history: expected COLUMN=LEVEL, such as"),
         (("--set", "methods.adjusted=null"), "this spec leaves the method `adjusted` out"),
         (("--set", "methods.adjusted.judged=logit"), "`methods.adjusted.judged` is logit"),
-        (("--set", "verdicts.minimum_n=1000"), "--group None: too few decided members"),
+        (("--set", "verdicts.minimum_n=1000"), "too few decided members for a verdict, which needs 1000: race: Black"),
         (("--set", "verdicts.parts.by=[]", "--part", "history=bad"), "no parts are looked at"),
         (("--set", "verdicts.parts.minimum_n=500", "--part", "history=bad"), "--part history=bad: too few decided"),
     ],

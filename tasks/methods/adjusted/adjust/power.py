@@ -204,6 +204,8 @@ class Target:
     """Decided members."""
     approved: int = 0
     """Of them."""
+    reason: str = ""
+    """Why no harm is planted in it; else empty."""
 
     @property
     def key(self) -> str:
@@ -232,7 +234,7 @@ def targets_of(judge: Judge, group: str | None = None, part: str | None = None) 
     chosen = [key for key in every if group is None or group in (named[key], f"{key[0]}: {named[key]}")]
     if not chosen:
         raise SpecError(f"--group {group}: no such judged group; {nearest(str(group), sorted(set(named.values())))}")
-    targets, small = [], []
+    targets = []
     for attribute, number in chosen:
         files = judge.examinations[attribute].files
         words = "" if part is None else _part_words(judge, attribute, part)
@@ -241,13 +243,12 @@ def targets_of(judge: Judge, group: str | None = None, part: str | None = None) 
             members &= rows_of_part(files, words)
         n, approved = int(members.sum()), int((members & ~files.denied).sum())
         least = judge.verdicts.parts.minimum_n if words else judge.verdicts.minimum_n
-        if n >= least and approved:
-            targets.append(Target(attribute, files.groups[number], words, n, approved))
-        else:
-            small.append(f"{attribute}: {files.groups[number]}")
-    if not targets:
-        option = f"--group {group}" if part is None else f"--part {part}"
-        raise SpecError(f"{option}: too few decided members for a verdict, which needs {least}: {', '.join(small)}")
+        reason = "" if n >= least and approved else f"fewer than the {least} decided members that a verdict needs"
+        targets.append(Target(attribute, files.groups[number], words, n, approved, reason))
+    if all(target.reason for target in targets):
+        small = ", ".join(f"{target.attribute}: {target.group}" for target in targets)
+        where = "" if part is None else f"--part {part}: "
+        raise SpecError(f"{where}too few decided members for a verdict, which needs {least}: {small}")
     return targets
 
 
@@ -266,7 +267,9 @@ def _part_words(judge: Judge, attribute: str, part: str) -> str:
     if not splits:
         raise SpecError("--part: `verdicts.parts.by` is empty in this spec, so that no parts are looked at")
     if not sign or not level:
-        raise SpecError(f"--part {part}: expected COLUMN=LEVEL, such as --part {splits[0].column}={splits[0].levels[0]}")
+        raise SpecError(
+            f"--part {part}: expected COLUMN=LEVEL, such as --part {splits[0].column}={splits[0].levels[0]}"
+        )
     of_column = [split for split in splits if split.column == column]
     if not of_column:
         columns = list(dict.fromkeys(split.column for split in splits))
@@ -348,11 +351,11 @@ class Power:
     n: int
     """Decided members of the group, or of the part."""
     plants: int
-    outside: float
-    within: float
-    inconclusive: float
+    outside: float | None
+    within: float | None
+    inconclusive: float | None
     reason: str = ""
-    """Why it is never judged, or why so much harm could not be planted."""
+    """Why it is never judged, why so much harm could not be planted, or why none was."""
 
 
 def power_of(planting: Planting, drawn: Sequence[States]) -> list[Power]:
@@ -370,7 +373,9 @@ def power_of(planting: Planting, drawn: Sequence[States]) -> list[Power]:
     for theory, question in QUESTIONS.items():
         if getattr(judge.verdicts.limits, theory) is not None:
             for place, points in enumerate((0.0, *planting.points)):
-                counts = Counter(WORDS.get(of_copy[place].get(theory, State.NOT_RUN), "inconclusive") for of_copy in drawn)
+                counts = Counter(
+                    WORDS.get(of_copy[place].get(theory, State.NOT_RUN), "inconclusive") for of_copy in drawn
+                )
                 shares = (counts[word] / plants for word in ("outside", "within", "inconclusive"))
                 reason = note if theory is Theory.DIRECT else ""
                 if points * target.n > target.approved:
@@ -378,4 +383,3 @@ def power_of(planting: Planting, drawn: Sequence[States]) -> list[Power]:
                 head = question, target.attribute, target.group, target.part, points, target.n, plants
                 rows.append(Power(*head, *shares, reason))
     return rows
-

@@ -129,7 +129,7 @@ def stability_of(verdicts: pa.Table, choices: pa.Table, settings: Verdicts) -> I
         made = tuple(_made(choice, state) for choice, state in states.get(whose, ()))
         of_whole = made[0].state if made else State(row["state"])
         reason = "" if made else row["reason"] or "the effect was not made by other choices"
-        n = int(made and states[whose][0][0]["n"] or row["n"] or 0)
+        n = int(states[whose][0][0]["n"] if made else row["n"] or 0)
         yield Stability(row["protected_attribute"], row["group"], of_whole, n, made, reason)
 
 
@@ -152,4 +152,3 @@ def rows_of_choices(stabilities: Sequence[Stability]) -> list[dict[str, Any]]:
         for of in stabilities
         for made in of.choices
     ]
-

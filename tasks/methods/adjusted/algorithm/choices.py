@@ -149,18 +149,21 @@ def _estimated(choice: Choice, made: _Made, group: int, rules: Rules) -> Chosen:
     chosen = Chosen(choice, group, effect.n, effect.value, judged.plain, judged.at_limit, judged.limit)
     if choice.estimator == "expected":
         return chosen
-    value, error = {"logit": _logit, "targeted": _targeted, "overlap": _overlap}[choice.estimator](made, effect, group)
+    if choice.estimator == "overlap":
+        value, error = _overlap(made, group)
+    else:
+        value, error = (_logit if choice.estimator == "logit" else _targeted)(made, effect)
     return replace(chosen, value=value, plain=error, at_limit=error)
 
 
-def _targeted(made: _Made, effect: Effect, _: int) -> tuple[float, Error]:
+def _targeted(made: _Made, effect: Effect) -> tuple[float, Error]:
     rule = made.rule
     odds = odds_of_membership(rule.x, effect.members, rule.reference, rule.weight)
     value, influence = targeted(rule, effect, odds)
     return value, error_of(influence, effect.members, rule.reference, made.design.cluster)
 
 
-def _logit(made: _Made, effect: Effect, _: int) -> tuple[float, Error]:
+def _logit(made: _Made, effect: Effect) -> tuple[float, Error]:
     """The average effect on members by one odds ratio of the group and the reference group."""
     rule, either = made.rule, effect.members | made.rule.reference
     member, y = effect.members[either], rule.y[either]
@@ -175,7 +178,7 @@ def _logit(made: _Made, effect: Effect, _: int) -> tuple[float, Error]:
     return changed.effect, error_of(influence, member, ~member, cluster)
 
 
-def _overlap(made: _Made, effect: Effect, group: int) -> tuple[float, Error]:
+def _overlap(made: _Made, group: int) -> tuple[float, Error]:
     """The difference where both groups are."""
     pair = pair_rows(made.design, group, len(made.design.widths) - 1)
     if made.weight is not None:

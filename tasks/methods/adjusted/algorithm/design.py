@@ -87,10 +87,10 @@ def code_control(control: Control, denied: Bools, used: Bools, form: Form) -> Co
     """Code a control on the rows in use.
 
     A number enters standardised, in the form ``squared`` clipped at the 1st and 99th percentile and with its square, in
-    the form ``unclipped`` with its square alone. A number with two values has no square and is not clipped; nor is one clipped that would be constant then. A category
-    enters as indicators against its most frequent level, the base, and levels of fewer than 30 rows share one. They
-    have none if they are fewer than 30 rows together, all of one decision: it would separate the whole rung. A
-    category whose levels are all so rare has no columns.
+    the form ``unclipped`` with its square alone. A number with two values has no square and is not clipped; nor is one
+    clipped that would be constant then. A category enters as indicators against its most frequent level, the base, and
+    levels of fewer than 30 rows share one. They have none if they are fewer than 30 rows together, all of one decision:
+    it would separate the whole rung. A category whose levels are all so rare has no columns.
 
     Args:
         control: Values of all rows.

@@ -297,9 +297,7 @@ class Change:
         return self.on_gradient - self.off_gradient
 
 
-def change(
-    coefficients: Floats, x: Floats, column: int, indicators: slice, weight: Floats | None = None
-) -> Change:
+def change(coefficients: Floats, x: Floats, column: int, indicators: slice, weight: Floats | None = None) -> Change:
     """Mean probabilities of the rows ``x`` with the indicator ``column`` at 1 and at 0.
 
     Args:

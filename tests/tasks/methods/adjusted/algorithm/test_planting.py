@@ -1,6 +1,7 @@
 """Honest copies keep who applied and in which number, and planted harm turns approvals of the group alone."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ def test_strata_are_of_like_risk_and_a_part_keeps_its_members(files: Files) -> N
     assert ((copy.group == 1) & part[rows]).sum() == ((files.group == 1) & part).sum()
     whole = ~part & ~files.undecided & np.isfinite(files.controls[0].values)
     ends = sorted((risk[whole & (strata == s)].min(), risk[whole & (strata == s)].max()) for s in set(strata[whole]))
-    assert all(high <= low for (_, high), (low, _) in zip(ends[:-1], ends[1:], strict=True))
+    assert all(high <= low for (_, high), (low, _) in pairwise(ends))
 
 
 def test_a_copy_of_a_harmful_lender_is_honest() -> None:
