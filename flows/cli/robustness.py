@@ -127,9 +127,9 @@ def stability(
         raise SpecError(
             f"--group {group}: run {name} judges no such group; {nearest(str(group), [s.group for s in every])}"
         )
-    made = [of for of in of_groups if of.choices]
-    if svg is not None and len(made) != 1:
-        listed = ", ".join(of.group for of in made) or "none"
+    with_choices = [of for of in of_groups if of.choices]
+    if svg is not None and len(with_choices) != 1:
+        listed = ", ".join(of.group for of in with_choices) or "none"
         raise SpecError(f"--svg draws one group; --group NAME chooses among those with choices: {listed}")
     for of in of_groups:
         print_rows(console, "", _differing(of))
@@ -140,7 +140,7 @@ def stability(
     if json_file is not None:
         _write(json_file, rows_of_choices(of_groups))
     if svg is not None:
-        _write_text(svg, str(drawn(made[0].chart(), "choices")), "--svg")
+        _write_text(svg, str(drawn(with_choices[0].chart(), "choices")), "--svg")
 
 
 def _differing(of: "Stability") -> list[dict[str, Any]]:
@@ -150,14 +150,14 @@ def _differing(of: "Stability") -> list[dict[str, Any]]:
     return [
         {
             "group": of.group,
-            **{"choice": made.number, "estimator": made.choice.estimator, "form": made.choice.form},
-            "numbers": "cut off" if made.choice.clipped else "whole",
-            "branches": "in" if made.choice.through else "out",
-            "files": "weighted" if made.choice.weighted else "complete",
-            "points of approval": f"{made.value:+.1f} [{made.low:+.1f}, {made.high:+.1f}]",
-            "state": WORDS.get(made.state, "inconclusive"),
+            **{"choice": effect.number, "estimator": effect.choice.estimator, "form": effect.choice.form},
+            "numbers": "cut off" if effect.choice.clipped else "whole",
+            "branches": "in" if effect.choice.through else "out",
+            "files": "weighted" if effect.choice.weighted else "complete",
+            "points of approval": f"{effect.value:+.1f} [{effect.low:+.1f}, {effect.high:+.1f}]",
+            "state": WORDS.get(effect.state, "inconclusive"),
         }
-        for made in sorted(of.choices, key=lambda made: (made.value, made.number))
+        for effect in sorted(of.choices, key=lambda effect: (effect.value, effect.number))
     ]
 
 

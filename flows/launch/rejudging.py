@@ -52,7 +52,7 @@ WORTHWHILE = 200
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of an audit's table."""
+    """Targets and draws of a power table."""
 
     group: str | None = None
     part: str | None = None
@@ -123,8 +123,8 @@ def _tables_of(spec: AuditSpec, lake: Lake) -> dict[str, pa.Table]:
     check_limits(spec)
     steps = planned_in(lake, spec).steps
     names = {step.stage.name for step in steps}
-    needed = [step for stage in STAGES if stage in names for step in until(steps, stage)]
-    steps = tuple(step for step in steps if step in needed)
+    first_steps = [step for stage in STAGES if stage in names for step in until(steps, stage)]
+    steps = tuple(step for step in steps if step in first_steps)
     done = held(lake, steps)
     if len(done) == len(steps):
         return _read(lake, done, [table.name for table in READ])
@@ -172,10 +172,10 @@ def stability_of_run(root: str, name: str | None) -> tuple[str, list[Stability]]
         for row in tables[PUBLISHED_VERDICTS.name].to_pylist()
         if row["withheld"] and row["theory"] == Theory.DIRECT
     }
-    shown = [
+    published = [
         Stability(of.protected_attribute, of.group, State.INSUFFICIENT_EVIDENCE, 0, (), WITHHELD)
         if (of.protected_attribute, of.group) in hidden
         else of
         for of in stability_of(tables[VERDICTS.name], choices, spec.verdicts)
     ]
-    return run, shown
+    return run, published

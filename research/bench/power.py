@@ -55,7 +55,7 @@ LAWS = (
 
 
 def judge_of(files: Files) -> Judge:
-    """The judge of a planted lender, whose file lacks no column."""
+    """The judge of a planted lender with complete columns."""
     limits, verdicts = SimilarLimits(), Verdicts(columns_complete=True)
     settings = AdjustSettings.model_construct(limits=limits, seed=0)
     rules = Rules(LimitRule(limits.points, limits.times, limits.fifth, limits.least))
@@ -112,9 +112,9 @@ def _lines(room: Room) -> Iterator[Row]:
         shares, truth = printed(law, reps, rows=room.rows), simulated(law, reps, rows=room.rows)
         for points, share, true in zip((0.0, *law.points), shares, truth, strict=True):
             what = f"{100 * points:g} points in {law.part or 'all'}" if points else "false alarms"
-            found = f"printed {share:.2f}, simulated {true:.2f}"
+            words = f"printed {share:.2f}, simulated {true:.2f}"
             target = against(f"within {100 * NEAR:.0f} points", abs(share - true) <= NEAR)
-            yield row(law.shape.name, _size(law, room.rows), what, ratio=share - true, **target, found=found)
+            yield row(law.shape.name, _size(law, room.rows), what, ratio=share - true, **target, found=words)
 
 
 BENCH = Bench("power", _lines, repeats=True)

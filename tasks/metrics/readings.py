@@ -281,10 +281,10 @@ def states_of_choices(
             about = row["method"], row["measure"], *whose[1:], row["reference_group"], whose[0], "primary"
             evidence = Estimated(row["value"], row["se"], df=row["df"] or math.inf, bias=row["bias"])
             cases[whose] = Case(Theory.DIRECT, *about, row["value"], evidence, Limit(row["limit"], row["side"]), counts)
-    made = {whose: rows for whose, rows in choices.items() if whose in cases and rows}
-    out: dict[Whose, list[tuple[Row, State]]] = {whose: [] for whose in made}
-    for numbered in zip(*made.values(), strict=True):
-        chosen = dict(zip(made, numbered, strict=True))
+    chosen_rows = {whose: rows for whose, rows in choices.items() if whose in cases and rows}
+    out: dict[Whose, list[tuple[Row, State]]] = {whose: [] for whose in chosen_rows}
+    for numbered in zip(*chosen_rows.values(), strict=True):
+        chosen = dict(zip(chosen_rows, numbered, strict=True))
         family = {}
         for whose, case in cases.items():
             row = chosen.get(whose)

@@ -442,9 +442,9 @@ def tables(judgement: Judgement) -> dict[str, pa.Table]:
     for row in rows:
         whose = row["decision_maker"], row["protected_attribute"], row["group"]
         if row["role"] == "primary" and row["theory"] is Theory.DIRECT and (chosen := by_choice.get(whose)):
-            counted = Counter(state for _, state in chosen)
-            row |= {"choices": len(chosen), "choices_outside": counted[State.BREACH]}
-            row |= {"choices_within": counted[State.WITHIN]}
+            counts = Counter(state for _, state in chosen)
+            row |= {"choices": len(chosen), "choices_outside": counts[State.BREACH]}
+            row |= {"choices_within": counts[State.WITHIN]}
     blank: dict[str, Any] = dict.fromkeys(column.name for column in VERDICTS.columns)
     blank |= dict.fromkeys(("protected_attribute", "group", "decision_maker", "method", "measure"), "")
     ordered = []
@@ -514,8 +514,8 @@ def _row(verdict: algorithm.Verdict, facts: Facts | None, settings: Verdicts) ->
     of_effect = dict.fromkeys((*OF_EFFECT, *OF_CHOICES, "part_n", "part_detectable"))
     if facts is not None and case.measure == JUDGED_MEASURE and facts.measured:
         of_effect |= {name: facts.row.get(name) for name in OF_EFFECT} | {"limit_used": row["limit"]}
-        if seen := seen_in_part(facts, settings):
-            of_effect |= {"part_n": seen.n, "part_detectable": seen.points}
+        if in_part := seen_in_part(facts, settings):
+            of_effect |= {"part_n": in_part.n, "part_detectable": in_part.points}
     words = {"scale": scale, "state": verdict.state, "reason": verdict.reason}
     return {**row, **of_effect, **finite_numbers, **counts, **words}
 

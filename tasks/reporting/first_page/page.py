@@ -9,7 +9,6 @@ from shlex import quote
 from typing import Any, TypeVar
 
 from schemas.audit.column import HISTORY, LENDER, block_of
-from schemas.audit.limits import Verdicts
 from schemas.audit.partition import asked_and_of
 from schemas.audit.source import Source
 from schemas.tables.applications import ANY, DECISION_DIRECTION, VALIDATIONS
@@ -69,6 +68,7 @@ _PLACE = 1
 def run_of(material: Material) -> Run:
     """All that the first page is decided from."""
     settings = material.settings
+    parts, part_limit = settings.verdicts.parts, settings.verdicts.limits.part
     rows = material.rows(VERDICTS)
     judged_rows = [row for row in material.named(ADJUSTED) if row["primary"]]
     ordered = sorted(judged_rows, key=lambda row: row["decision_maker"] == DecisionMaker.LENDER)
@@ -99,7 +99,7 @@ def run_of(material: Material) -> Run:
         lost=tuple(sorted(_lost(material), key=lambda group: (-group.n, group.attribute, group.name))),
         complete=settings.verdicts.complete,
         year=settings.year,
-        parts=_parts_rule(settings.verdicts),
+        parts=None if part_limit is None or not parts.by else (parts.minimum_n, part_limit),
         lacking=tuple(name for name in settings.source.lacking if GROUP not in name),
         public=settings.source.kind == "hmda",
         lenders=_lenders(settings.source),
@@ -107,11 +107,6 @@ def run_of(material: Material) -> Run:
         sample=min(counts, key=lambda part: (part[0] / part[1], -part[1]), default=None),
         years_old=settings.run_year - settings.year,
     )
-
-
-def _parts_rule(verdicts: Verdicts) -> tuple[int, float] | None:
-    limit = verdicts.limits.part
-    return (verdicts.parts.minimum_n, limit) if verdicts.parts.by and limit is not None else None
 
 
 def maker_of(material: Material) -> str:

@@ -1,4 +1,4 @@
-"""What an audit could have seen: harm planted in honest copies of its own table, judged as the audit judges.
+"""What an audit could have seen: harm planted in honest copies of its table, judged as the audit judges.
 
 Every copy goes through the functions of the stages ``adjust`` and ``measure``: examination, tables, facts, cases,
 Holm's procedure, state. Nothing is estimated in another way, and nothing is written.
@@ -89,7 +89,7 @@ class Judge:
 
         Args:
             files: all applications by protected attribute.
-            parts_of: the attribute whose parts are looked at; those of the others change no state of its groups.
+            parts_of: the attribute whose parts are looked at; those of others change no state of its groups.
         """
         facts: dict[Whose, Facts] = {}
         counts: dict[Whose, Counts] = {}
@@ -114,11 +114,11 @@ class Judge:
     ) -> tuple[Verdict, ...]:
         """The verdicts on the questions, as the stage ``measure`` makes them."""
         aggregates = {}
-        for whose, given in self.observed.items():
+        for whose, measured in self.observed.items():
             row = facts[whose].row if whose in facts else {"value": None, "reason": "not measured"}
             value = math.nan if row["value"] is None else row["value"]
-            note = given.note if row["value"] is not None else row["reason"]
-            aggregates[METHOD.name, JUDGED_MEASURE, *whose] = replace(given, value=value, note=note)
+            note = measured.note if row["value"] is not None else row["reason"]
+            aggregates[METHOD.name, JUDGED_MEASURE, *whose] = replace(measured, value=value, note=note)
         gathered = Gathered(
             counts, aggregates, self.protected, (METHOD.name,), self.verdicts, facts=facts, undecided=undecided
         )
@@ -131,8 +131,8 @@ def examinations_of(tables: Mapping[str, pa.Table], settings: AdjustSettings) ->
     Raises:
         SpecError: a control that the spec names has values on one side of the decision alone.
     """
-    read = (APPLICATIONS, COPIED_ROWS, MEMBERSHIPS, ABANDONED, ABANDONED_MEMBERSHIPS)
-    sample = Sample.of(*(tables.get(table.name, table.empty()) for table in read), settings)
+    names = (APPLICATIONS, COPIED_ROWS, MEMBERSHIPS, ABANDONED, ABANDONED_MEMBERSHIPS)
+    sample = Sample.of(*(tables.get(table.name, table.empty()) for table in names), settings)
     check_filled(sample.sided, settings.named)
     groups = tables[MEMBERSHIPS.name]
     for case in cases(sample.applications, DECISIONS.empty(), groups, set(sample.sided), settings):
@@ -173,19 +173,19 @@ def _observed(examination: Examination) -> Iterator[tuple[Whose, Given]]:
     for step in steps.every:
         if step.primary and step.group in numbers:
             row_counts = steps.counted(step.group, files.groups[files.reference])
-            made = measure_of(step, numbers[step.group], {}, EFFECT, row_counts)
-            given = Given(
+            aggregate = measure_of(step, numbers[step.group], {}, EFFECT, row_counts)
+            measured = Given(
                 family,
                 step.group,
-                made.value,
-                made.n,
+                aggregate.value,
+                aggregate.n,
                 np.zeros(0),
                 headline=False,
                 compared=False,
-                note=made.reason,
-                inference=made.inference,
+                note=aggregate.reason,
+                inference=aggregate.inference,
             )
-            yield (LENDER, case.attribute, step.group), given
+            yield (LENDER, case.attribute, step.group), measured
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def _observed(examination: Examination) -> Iterator[tuple[Whose, Given]]:
 
 @dataclass(frozen=True)
 class Target:
-    """In whom harm is planted."""
+    """A group, or a part of one, that harm is planted in."""
 
     attribute: str
     group: str
@@ -224,11 +224,12 @@ def targets_of(judge: Judge, group: str | None = None, part: str | None = None) 
     Raises:
         SpecError: there is no such group or part, or it has fewer than the members that a verdict needs.
     """
+    protected = {p.name: p for p in judge.protected}
     every = [
         (name, number)
         for name, examination in judge.examinations.items()
         for number, g in enumerate(examination.files.groups)
-        if _protected(judge, name).judges(g)
+        if protected[name].judges(g)
     ]
     named = {(name, number): judge.examinations[name].files.groups[number] for name, number in every}
     chosen = [key for key in every if group is None or group in (named[key], f"{key[0]}: {named[key]}")]
@@ -250,10 +251,6 @@ def targets_of(judge: Judge, group: str | None = None, part: str | None = None) 
         where = "" if part is None else f"--part {part}: "
         raise SpecError(f"{where}too few decided members for a verdict, which needs {least}: {small}")
     return targets
-
-
-def _protected(judge: Judge, attribute: str) -> Protected:
-    return next(p for p in judge.protected if p.name == attribute)
 
 
 def _part_words(judge: Judge, attribute: str, part: str) -> str:
@@ -317,22 +314,22 @@ class Planting:
 
     def drawn(self, numbers: Iterable[int]) -> list[States]:
         """The states of copies. The draws of each depend on its number, the seed and the target alone."""
-        return [self._drawn(number) for number in numbers]
-
-    def _drawn(self, number: int) -> States:
         name = self.target.attribute
         files = self.judge.examinations[name].files
         group = files.groups.index(self.target.group)
-        rng = np.random.default_rng([self.seed, crc32(self.target.key.encode()), number])
-        copy, rows = honest(files, group, self.strata, rng)
-        draw, part = rng.random(len(rows)), None if self.part is None else self.part[rows]
-        others = {n: e.files.taken(rows) for n, e in self.judge.examinations.items() if n != name}
-        copies = [copy, *(harmed(copy, group, points, draw, part) for points in self.points)]
-        return [self._states(of, others) for of in copies]
+        out = []
+        for number in numbers:
+            rng = np.random.default_rng([self.seed, crc32(self.target.key.encode()), number])
+            copy, rows = honest(files, group, self.strata, rng)
+            draw, part = rng.random(len(rows)), None if self.part is None else self.part[rows]
+            other_files = {n: e.files.taken(rows) for n, e in self.judge.examinations.items() if n != name}
+            copies = [copy, *(harmed(copy, group, points, draw, part) for points in self.points)]
+            out.append([self._states(of, other_files) for of in copies])
+        return out
 
-    def _states(self, copy: Files, others: Mapping[str, Files]) -> dict[Theory, State]:
+    def _states(self, copy: Files, other_files: Mapping[str, Files]) -> dict[Theory, State]:
         name = self.target.attribute
-        files = {name: copy} | {other: replace(of, denied=copy.denied) for other, of in others.items()}
+        files = {name: copy} | {other: replace(of, denied=copy.denied) for other, of in other_files.items()}
         states = self.judge.states(files, name)
         whose = name, self.target.group
         return {theory: states[theory, *whose] for theory in QUESTIONS if (theory, *whose) in states}
@@ -358,14 +355,14 @@ class Power:
     """Why it is never judged, why so much harm could not be planted, or why none was."""
 
 
-def power_of(planting: Planting, drawn: Sequence[States]) -> list[Power]:
+def power_of(planting: Planting, states: Sequence[States]) -> list[Power]:
     """The rows of one target: honest copies first, then each size of harm, by question.
 
     Args:
         planting: of the target.
-        drawn: the states of its copies.
+        states: of its copies.
     """
-    plants = len(drawn)
+    plants = len(states)
     target, judge = planting.target, planting.judge
     whose = LENDER, target.attribute, target.group
     note = judge.observed[whose].note if whose in judge.observed else "not measured"
@@ -374,7 +371,7 @@ def power_of(planting: Planting, drawn: Sequence[States]) -> list[Power]:
         if getattr(judge.verdicts.limits, theory) is not None:
             for place, points in enumerate((0.0, *planting.points)):
                 counts = Counter(
-                    WORDS.get(of_copy[place].get(theory, State.NOT_RUN), "inconclusive") for of_copy in drawn
+                    WORDS.get(of_copy[place].get(theory, State.NOT_RUN), "inconclusive") for of_copy in states
                 )
                 shares = (counts[word] / plants for word in ("outside", "within", "inconclusive"))
                 reason = note if theory is Theory.DIRECT else ""

@@ -1,4 +1,4 @@
-"""Whether the state of a group depends on how the effect is made: its state by 48 defensible choices, and their chart.
+"""Whether the state of a group depends on its effect is estimated: states by 48 choices, and their chart.
 
 Scope: states and words of choices, and the chart. The estimates: ``algorithm.choices``. Which state: ``tasks.metrics``.
 """
@@ -31,7 +31,7 @@ _TWO_SIDED = 0.025
 
 
 @dataclass(frozen=True)
-class Made:
+class ByChoice:
     """The effect by one choice, in points of approval: negative where the group is approved less often."""
 
     number: int
@@ -53,7 +53,7 @@ class Stability:
     state: State
     """Of the whole group in the run, by the audit's own choice."""
     n: int
-    choices: tuple[Made, ...]
+    choices: tuple[ByChoice, ...]
     """In their order; none where the row is not judged."""
     reason: str = ""
     """Why there is none."""
@@ -61,16 +61,16 @@ class Stability:
     @property
     def counts(self) -> dict[State, int]:
         """Choices by state."""
-        return Counter(made.state for made in self.choices)
+        return Counter(effect.state for effect in self.choices)
 
     @property
     def different(self) -> int:
-        """Choices with a result of their own: where no column has a gap there is nothing to weight."""
-        return len({(round(made.value, 9), round(made.low, 9)) for made in self.choices})
+        """Choices with different results: where no column has a gap there is nothing to weight."""
+        return len({(round(effect.value, 9), round(effect.low, 9)) for effect in self.choices})
 
     @property
     def sentence(self) -> str:
-        """In how many choices the state is the same; or why nobody can say."""
+        """In how many choices the state is the same; or why it is unknown."""
         if not self.choices:
             return f"{self.group}: {self.reason}."
         counts = self.counts
@@ -80,14 +80,14 @@ class Stability:
         """Each choice as a dot with its interval, sorted; the limit is a line."""
         marks = [
             Mark(
-                label=made.choice.words,
-                value=made.value,
-                low=made.low,
-                high=made.high,
+                label=effect.choice.words,
+                value=effect.value,
+                low=effect.low,
+                high=effect.high,
                 n=self.n,
-                state=str(made.state),
+                state=str(effect.state),
             )
-            for made in sorted(self.choices, key=lambda made: (made.value, made.number))
+            for effect in sorted(self.choices, key=lambda effect: (effect.value, effect.number))
         ]
         title = f"{self.group}: the effect by {len(marks)} choices of form, columns, files and estimator"
         return Caterpillar(title=title, unit=POINTS, rows=tuple(marks), limit=self.choices[0].limit, head="Choice")
@@ -103,7 +103,7 @@ def choices_of(tables: Mapping[str, pa.Table], settings: AdjustSettings) -> pa.T
 
 
 def stability_of(verdicts: pa.Table, choices: pa.Table, settings: Verdicts) -> Iterator[Stability]:
-    """Every group whose similar applicants were judged.
+    """Every group with a verdict on similar applicants.
 
     Args:
         verdicts: of a run, exact; withheld ones are the caller's.
@@ -126,29 +126,29 @@ def stability_of(verdicts: pa.Table, choices: pa.Table, settings: Verdicts) -> I
     states = states_of_choices(rows, by_group, rules_of(settings))
     for row in rows:
         whose = row["decision_maker"], row["protected_attribute"], row["group"]
-        made = tuple(_made(choice, state) for choice, state in states.get(whose, ()))
-        of_whole = made[0].state if made else State(row["state"])
-        reason = "" if made else row["reason"] or "the effect was not made by other choices"
-        n = int(states[whose][0][0]["n"] if made else row["n"] or 0)
-        yield Stability(row["protected_attribute"], row["group"], of_whole, n, made, reason)
+        by_choice = tuple(_by_choice(choice, state) for choice, state in states.get(whose, ()))
+        of_whole = by_choice[0].state if by_choice else State(row["state"])
+        reason = "" if by_choice else row["reason"] or "the effect was not estimated by other choices"
+        n = int(states[whose][0][0]["n"] if by_choice else row["n"] or 0)
+        yield Stability(row["protected_attribute"], row["group"], of_whole, n, by_choice, reason)
 
 
-def _made(row: Mapping[str, Any], state: State) -> Made:
+def _by_choice(row: Mapping[str, Any], state: State) -> ByChoice:
     choice = Choice(*(row[name] for name in ("form", "clipped", "through", "weighted", "estimator")))
     df = math.inf if row["df"] is None else row["df"]
     half = float(norm.isf(_TWO_SIDED) if math.isinf(df) else t.isf(_TWO_SIDED, df)) * row["se"]
     value = row["value"]
     ends = (-100 * (value + half), -100 * (value - half))
-    return Made(row["number"], choice, -100 * value, *ends, -100 * row["limit"], state)
+    return ByChoice(row["number"], choice, -100 * value, *ends, -100 * row["limit"], state)
 
 
 def rows_of_choices(stabilities: Sequence[Stability]) -> list[dict[str, Any]]:
     """A row for each group and choice, as JSON has them."""
     return [
-        {"protected_attribute": of.protected_attribute, "group": of.group, "number": made.number}
-        | vars(made.choice)
-        | {name: round(getattr(made, name), 4) for name in ("value", "low", "high", "limit")}
-        | {"state": WORDS.get(made.state, "inconclusive")}
+        {"protected_attribute": of.protected_attribute, "group": of.group, "number": effect.number}
+        | vars(effect.choice)
+        | {name: round(getattr(effect, name), 4) for name in ("value", "low", "high", "limit")}
+        | {"state": WORDS.get(effect.state, "inconclusive")}
         for of in stabilities
-        for made in of.choices
+        for effect in of.choices
     ]

@@ -4,7 +4,7 @@ Form (3): numbers as they are declared, with squares, with squares and the terms
 observed less expected, one odds ratio, the targeted estimate, overlap weights. And three choices of two: numbers cut
 off at the 1st and 99th percentile or not, the columns that say through whom an application went in or out, complete
 files as they are or weighted by their group and decision. These are 96 combinations; the 48 with an even number of the
-second alternatives are made. Every alternative stands in half of them, and every pair of them equally often.
+second alternatives are made. Every alternative is in half of them, and every pair of them equally often.
 
 Scope: estimates and errors. Their states, and which of them agree: ``adjust.stability``.
 """
@@ -92,7 +92,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class _Made:
+class _Columns:
     """The columns of one choice, without the estimator."""
 
     design: Design
@@ -116,16 +116,16 @@ def grid(files: Files, rules: Rules) -> list[Chosen]:
         sides = [decided.group == g for g in range(len(decided.groups))]
         weight = weights_of_complete(rows.used, decided.denied.astype(np.int32), sides)[rows.used]
     out = []
-    made: dict[tuple[FormChoice, bool, bool, bool], _Made] = {}
+    columns: dict[tuple[FormChoice, bool, bool, bool], _Columns] = {}
     for choice in choices():
         key = choice.form, choice.clipped, choice.through, choice.weighted
-        if key not in made:
-            made[key] = _columns(decided, rows, choice, weight if choice.weighted else None, rules)
-        out += [_estimated(choice, made[key], group, rules) for group in groups]
+        if key not in columns:
+            columns[key] = _columns(decided, rows, choice, weight if choice.weighted else None, rules)
+        out += [_estimated(choice, columns[key], group, rules) for group in groups]
     return out
 
 
-def _columns(decided: Files, rows: Rows, choice: Choice, weight: Floats | None, rules: Rules) -> _Made:
+def _columns(decided: Files, rows: Rows, choice: Choice, weight: Floats | None, rules: Rules) -> _Columns:
     """The design and the rule of the reference group."""
     controls = tuple(c for c in decided.controls if choice.through or c.name not in decided.through)
     if choice.clipped:
@@ -137,52 +137,52 @@ def _columns(decided: Files, rows: Rows, choice: Choice, weight: Floats | None, 
     if choice.form == "terms" and rules.selected:
         design = with_reference_terms(design, applications, rows.used)
     x = np.ascontiguousarray(design.x[:, np.r_[0, design.first_control : design.x.shape[1]]])
-    return _Made(design, weight, rule_of(x, design.y, design.group == design.reference, weight))
+    return _Columns(design, weight, rule_of(x, design.y, design.group == design.reference, weight))
 
 
-def _estimated(choice: Choice, made: _Made, group: int, rules: Rules) -> Chosen:
+def _estimated(choice: Choice, columns: _Columns, group: int, rules: Rules) -> Chosen:
     """The effect on a group. The limit is that of the expected denials by the same columns."""
-    design, rule = made.design, made.rule
+    design, rule = columns.design, columns.rule
     members = design.group == group
     effect = effect_on(rule, members)
-    judged = judge(rule, effect, rules.limits, design.cluster)
-    chosen = Chosen(choice, group, effect.n, effect.value, judged.plain, judged.at_limit, judged.limit)
+    errors = judge(rule, effect, rules.limits, design.cluster)
+    chosen = Chosen(choice, group, effect.n, effect.value, errors.plain, errors.at_limit, errors.limit)
     if choice.estimator == "expected":
         return chosen
     if choice.estimator == "overlap":
-        value, error = _overlap(made, group)
+        value, error = _overlap(columns, group)
     else:
-        value, error = (_logit if choice.estimator == "logit" else _targeted)(made, effect)
+        value, error = (_logit if choice.estimator == "logit" else _targeted)(columns, effect)
     return replace(chosen, value=value, plain=error, at_limit=error)
 
 
-def _targeted(made: _Made, effect: Effect) -> tuple[float, Error]:
-    rule = made.rule
+def _targeted(columns: _Columns, effect: Effect) -> tuple[float, Error]:
+    rule = columns.rule
     odds = odds_of_membership(rule.x, effect.members, rule.reference, rule.weight)
     value, influence = targeted(rule, effect, odds)
-    return value, error_of(influence, effect.members, rule.reference, made.design.cluster)
+    return value, error_of(influence, effect.members, rule.reference, columns.design.cluster)
 
 
-def _logit(made: _Made, effect: Effect) -> tuple[float, Error]:
+def _logit(columns: _Columns, effect: Effect) -> tuple[float, Error]:
     """The average effect on members by one odds ratio of the group and the reference group."""
-    rule, either = made.rule, effect.members | made.rule.reference
+    rule, either = columns.rule, effect.members | columns.rule.reference
     member, y = effect.members[either], rule.y[either]
     x = np.insert(rule.x[either], 1, member, axis=1)
-    weight = None if made.weight is None else made.weight[either]
+    weight = None if columns.weight is None else columns.weight[either]
     fit = fit_logit(x, y, ridge=RIDGE, weight=weight)
     changed = regressions.change(
         fit.coefficients, x[member], 1, slice(1, 2), None if weight is None else weight[member]
     )
     influence = (x @ (fit.inverse @ changed.gradient)) * (y - fit.fitted) * (1.0 if weight is None else weight)
-    cluster = None if made.design.cluster is None else made.design.cluster[either]
+    cluster = None if columns.design.cluster is None else columns.design.cluster[either]
     return changed.effect, error_of(influence, member, ~member, cluster)
 
 
-def _overlap(made: _Made, group: int) -> tuple[float, Error]:
+def _overlap(columns: _Columns, group: int) -> tuple[float, Error]:
     """The difference where both groups are."""
-    pair = pair_rows(made.design, group, len(made.design.widths) - 1)
-    if made.weight is not None:
-        pair = replace(pair, weight=made.weight[pair.rows])
+    pair = pair_rows(columns.design, group, len(columns.design.widths) - 1)
+    if columns.weight is not None:
+        pair = replace(pair, weight=columns.weight[pair.rows])
     estimate = overlap_effect(fit_propensity(pair), 0.95)
     clusters = None if pair.cluster is None else len(np.unique(pair.cluster))
     return estimate.value, Error(estimate.se) if clusters is None else Error(estimate.se, float(max(clusters - 1, 1)))

@@ -326,9 +326,9 @@ def odds_of_membership(x: Floats, members: Bools, reference: Bools, weight: Floa
 def targeted(rule: Rule, effect: Effect, odds: Floats) -> tuple[float, Floats]:
     """The effect with p0 shifted until its errors in the reference group, weighted by odds, are 0; its influence."""
     index = logit(np.clip(rule.p0, 1e-12, 1 - 1e-12))
-    counted = np.ones(len(rule.y)) if rule.weight is None else rule.weight
-    weight, y = (odds * counted)[rule.reference], rule.y[rule.reference]
-    members = float(counted[effect.members].sum())
+    row_weight = np.ones(len(rule.y)) if rule.weight is None else rule.weight
+    weight, y = (odds * row_weight)[rule.reference], rule.y[rule.reference]
+    members = float(row_weight[effect.members].sum())
     shift = 0.0
     for _ in range(50):
         p = expit(index[rule.reference] + shift)
@@ -337,7 +337,7 @@ def targeted(rule: Rule, effect: Effect, odds: Floats) -> tuple[float, Floats]:
         if abs(step) < 1e-10:
             break
     shifted = expit(index + shift)
-    value = float(np.average((rule.y - shifted)[effect.members], weights=counted[effect.members]))
-    influence = np.where(effect.members, counted * (rule.y - shifted - value), 0.0) / members
+    value = float(np.average((rule.y - shifted)[effect.members], weights=row_weight[effect.members]))
+    influence = np.where(effect.members, row_weight * (rule.y - shifted - value), 0.0) / members
     influence[rule.reference] -= weight * (y - shifted[rule.reference]) / members
     return value, influence

@@ -61,7 +61,7 @@ def risk_strata(files: Files, group: int, part: Bools | None = None) -> Ints:
 
     Args:
         files: all applications.
-        group: whose labels are drawn.
+        group: which gets other labels.
         part: ``(n,)`` rows of a part that keeps its number of members.
     """
     either, risk = (files.group == group) | (files.group == files.reference), risk_of(files)
@@ -91,7 +91,7 @@ def honest(files: Files, group: int, strata: Ints, rng: np.random.Generator) -> 
 
     Args:
         files: all applications.
-        group: whose labels are drawn.
+        group: which gets other labels.
         strata: as ``risk_strata`` gives them.
         rng: draws rows and labels.
     """
@@ -100,12 +100,12 @@ def honest(files: Files, group: int, strata: Ints, rng: np.random.Generator) -> 
     stratum, member = strata[order], files.group[order] == group
     counts, sizes = (np.bincount(stratum, weights, int(stratum.max(initial=0)) + 1) for weights in (member, None))
     first = np.cumsum(sizes) - sizes
-    drawn = order[first[stratum] + np.floor(rng.random(len(order)) * sizes[stratum]).astype(np.int64)]
+    source = order[first[stratum] + np.floor(rng.random(len(order)) * sizes[stratum]).astype(np.int64)]
     rows = np.arange(len(strata))
-    rows[order] = drawn
+    rows[order] = source
     score = rng.gumbel(size=len(order))
     if files.cluster is not None:
-        score += _tendency(files.cluster[drawn], files.group[drawn] == group, rng)
+        score += _tendency(files.cluster[source], files.group[source] == group, rng)
     ranked = np.lexsort((-score, stratum))
     chosen = np.zeros(len(order), np.bool_)
     chosen[ranked] = np.arange(len(order)) - first[stratum] < counts[stratum]

@@ -98,16 +98,16 @@ def overlap_effect(propensity: Propensity, level: float) -> Estimate:
     """
     pair, e = propensity.pair, propensity.e
     member = pair.member.astype(np.float64)
-    counted = np.ones(len(e)) if pair.weight is None else pair.weight
+    row_weight = np.ones(len(e)) if pair.weight is None else pair.weight
     weights = overlap_weights(propensity)
-    rows = counted * weights
+    rows = row_weight * weights
     shares = [member * rows / (member @ rows), (1 - member) * rows / ((1 - member) @ rows)]
     means = [float(share @ pair.y) for share in shares]
     residuals = [pair.y - mean for mean in means]
     influence = shares[0] * residuals[0] - shares[1] * residuals[1]
     inside = [share / np.where(weights > 0, weights, 1.0) for share in shares]  # a / A and (1 - a) / B
     slope = -(e * (1 - e) * (inside[0] * residuals[0] + inside[1] * residuals[1])) @ pair.x
-    influence = influence + counted * (pair.x @ (propensity.fit.inverse @ slope)) * (member - e)
+    influence = influence + row_weight * (pair.x @ (propensity.fit.inverse @ slope)) * (member - e)
     se = standard_error(influence, pair.cluster)
     reason = f"propensity penalised: {propensity.separated}" if propensity.separated else ""
     return estimate(means[0] - means[1], se, level, pair.cluster, reason)
