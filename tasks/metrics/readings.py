@@ -278,22 +278,22 @@ def states_of_choices(
         whose = row["decision_maker"], row["protected_attribute"], row["group"]
         if row["role"] == "primary" and row["theory"] == Theory.DIRECT and row["p_breach"] is not None:
             counts = Counts(*(row[name] for name in ("n", "events", "n_reference", "events_reference")))
-            about = row["method"], row["measure"], *whose[1:], row["reference_group"], whose[0], "primary"
+            about = row["method"], row["measure"], *whose[1:], row["reference_group"], whose[0]
             evidence = Estimated(row["value"], row["se"], df=row["df"] or math.inf, bias=row["bias"])
-            cases[whose] = Case(Theory.DIRECT, *about, row["value"], evidence, Limit(row["limit"], row["side"]), counts)
+            limit = Limit(row["limit"], row["side"])
+            cases[whose] = Case(Theory.DIRECT, *about, "primary", row["value"], evidence, limit, counts)
     chosen_rows = {whose: rows for whose, rows in choices.items() if whose in cases and rows}
     out: dict[Whose, list[tuple[Row, State]]] = {whose: [] for whose in chosen_rows}
     for numbered in zip(*chosen_rows.values(), strict=True):
         chosen = dict(zip(chosen_rows, numbered, strict=True))
         family = {}
         for whose, case in cases.items():
-            row = chosen.get(whose)
+            choice = chosen.get(whose)
             family[whose] = case
-            if row is not None and row["value"] is not None:
-                bias = bias_of(case)
-                df = math.inf if row["df"] is None else row["df"]
-                estimate = Estimated(row["value"], row["se_at_limit"], df=df, bias=bias)
-                family[whose] = replace(case, value=row["value"], evidence=estimate, limit=Limit(row["limit"]))
+            if choice is not None and choice["value"] is not None:
+                df = math.inf if choice["df"] is None else choice["df"]
+                estimate = Estimated(choice["value"], choice["se_at_limit"], df=df, bias=bias_of(case))
+                family[whose] = replace(case, value=choice["value"], evidence=estimate, limit=Limit(choice["limit"]))
         for whose, verdict in zip(family, judge(list(family.values()), rules), strict=True):
             if whose in chosen:
                 out[whose].append((chosen[whose], verdict.state))
