@@ -332,12 +332,16 @@ def repack(lake: Lake, vintage: Vintage) -> Vintage | None:
                 repacked = current.model_copy(update={"rows_sha256": sort_draft(lake, draft, rows), "version": 2})
                 partition = recorded(draft, lake.storage.home_beside(current.folder), repacked)
                 lake.storage.supersede(draft, partition, current.folder)
-        # What the record does not name goes: the files of version 1, or of a process that was killed.
-        named = {record, *_digests(partition_of(lake, record))}
-        for path in lake.storage.below(str(PurePosixPath(record).parent)):
-            if path not in named:
-                lake.storage.discard(path)
+        _discard_unnamed(lake, record)
         return read(lake, record) if current.version == 1 else None
+
+
+def _discard_unnamed(lake: Lake, record: str) -> None:
+    """Remove what the record does not name: the files of version 1, or those of a process that was killed."""
+    named = {record, *_digests(partition_of(lake, record))}
+    for path in lake.storage.below(str(PurePosixPath(record).parent)):
+        if path not in named:
+            lake.storage.discard(path)
 
 
 def _digests(partition: Partition) -> dict[str, str]:

@@ -137,7 +137,7 @@ def test_no_drafted_spec_ends_in_a_fault(server, case):
     holds(case, server)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=20)
 @given(drafted)
 def test_none_of_some_drafted_specs_ends_in_a_fault(server, case):
