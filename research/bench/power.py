@@ -7,6 +7,7 @@ are drawn, the same harm is planted in each, and each is judged. Both shares hav
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from schemas.audit.limits import SimilarLimits, Verdicts
 from schemas.audit.spec import Protected
 from schemas.terms import State, Theory
 from tasks.methods.adjusted.adjust.examination import Examination
-from tasks.methods.adjusted.adjust.power import LENDER, Judge, Planting, Target, power_of, rows_of_part
+from tasks.methods.adjusted.adjust.power import LENDER, QUESTIONS, Judge, Planting, Target, power_of, rows_of_part
 from tasks.methods.adjusted.adjust.rows import Case
 from tasks.methods.adjusted.adjust.settings import AdjustSettings
 from tasks.methods.adjusted.algorithm.examined import Files, Rules
@@ -57,7 +58,8 @@ LAWS = (
 def judge_of(files: Files) -> Judge:
     """The judge of a planted lender with complete columns."""
     limits, verdicts = SimilarLimits(), Verdicts(columns_complete=True)
-    settings = AdjustSettings.model_construct(limits=limits, seed=0)
+    construct: Any = AdjustSettings.model_construct  # the judge reads two settings alone
+    settings: AdjustSettings = construct(limits=limits, seed=0)
     rules = Rules(LimitRule(limits.points, limits.times, limits.fifth, limits.least))
     cluster = None if files.cluster is None else "officer"
     case = Case(LENDER, ATTRIBUTE, files.applications())
@@ -74,25 +76,26 @@ def judge_of(files: Files) -> Judge:
     )
 
 
-def printed(law: Law, reps: int, seed: int = 0, rows: int | None = None) -> list[float]:
+def printed(law: Law, reps: int, seed: int = 0, size: int | None = None) -> list[float]:
     """Share outside among honest copies, and at each size of harm, from one lender's table."""
-    files = law.shape.draw(np.random.default_rng([seed, 1]), _size(law, rows)).files
+    files = law.shape.draw(np.random.default_rng([seed, 1]), _size(law, size)).files
     judge = judge_of(files)
     members = (files.group == NUMBER) & ~files.undecided
     if law.part:
         members &= rows_of_part(files, law.part)
     n, approved = int(members.sum()), int((members & ~files.denied).sum())
     planting = Planting.of(judge, Target(ATTRIBUTE, files.groups[NUMBER], law.part, n, approved), seed, law.points)
-    of_question = [p for p in power_of(planting, planting.drawn(range(reps))) if p.question == "similar_applicants"]
-    return [power.outside for power in of_question]
+    rows = power_of(planting, planting.drawn(range(reps)))
+    similar = [row for row in rows if row.question == QUESTIONS[Theory.DIRECT]]
+    return [row.outside for row in similar if row.outside is not None]
 
 
-def simulated(law: Law, reps: int, seed: int = 0, rows: int | None = None) -> list[float]:
+def simulated(law: Law, reps: int, seed: int = 0, size: int | None = None) -> list[float]:
     """The same shares among new lenders."""
     outside: Counter[int] = Counter()
     for number in range(reps):
         rng = np.random.default_rng([seed, 2, number])
-        files = law.shape.draw(rng, _size(law, rows)).files
+        files = law.shape.draw(rng, _size(law, size)).files
         part, draw = rows_of_part(files, law.part) if law.part else None, rng.random(len(files.denied))
         for place, points in enumerate((0.0, *law.points)):
             lender = harmed(files, NUMBER, points, draw, part)
@@ -109,7 +112,7 @@ def _size(law: Law, rows: int | None) -> int:
 def _lines(room: Room) -> Iterator[Row]:
     reps = room.reps or REPS
     for law in LAWS:
-        shares, truth = printed(law, reps, rows=room.rows), simulated(law, reps, rows=room.rows)
+        shares, truth = printed(law, reps, size=room.rows), simulated(law, reps, size=room.rows)
         for points, share, true in zip((0.0, *law.points), shares, truth, strict=True):
             what = f"{100 * points:g} points in {law.part or 'all'}" if points else "false alarms"
             words = f"printed {share:.2f}, simulated {true:.2f}"

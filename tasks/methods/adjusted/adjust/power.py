@@ -115,10 +115,12 @@ class Judge:
         """The verdicts on the questions, as the stage ``measure`` makes them."""
         aggregates = {}
         for whose, measured in self.observed.items():
-            row = facts[whose].row if whose in facts else {"value": None, "reason": "not measured"}
-            value = math.nan if row["value"] is None else row["value"]
-            note = measured.note if row["value"] is not None else row["reason"]
-            aggregates[METHOD.name, JUDGED_MEASURE, *whose] = replace(measured, value=value, note=note)
+            row = facts[whose].row if whose in facts else None
+            if row is None or row["value"] is None:
+                measured = replace(measured, value=math.nan, note="not measured" if row is None else row["reason"])
+            else:
+                measured = replace(measured, value=row["value"])
+            aggregates[METHOD.name, JUDGED_MEASURE, *whose] = measured
         gathered = Gathered(
             counts, aggregates, self.protected, (METHOD.name,), self.verdicts, facts=facts, undecided=undecided
         )
@@ -131,11 +133,13 @@ def examinations_of(tables: Mapping[str, pa.Table], settings: AdjustSettings) ->
     Raises:
         SpecError: a control that the spec names has values on one side of the decision alone.
     """
-    names = (APPLICATIONS, COPIED_ROWS, MEMBERSHIPS, ABANDONED, ABANDONED_MEMBERSHIPS)
-    sample = Sample.of(*(tables.get(table.name, table.empty()) for table in names), settings)
+    applications, copied_rows, memberships, abandoned, abandoned_memberships = (
+        tables.get(table.name, table.empty())
+        for table in (APPLICATIONS, COPIED_ROWS, MEMBERSHIPS, ABANDONED, ABANDONED_MEMBERSHIPS)
+    )
+    sample = Sample.of(applications, copied_rows, memberships, abandoned, abandoned_memberships, settings)
     check_filled(sample.sided, settings.named)
-    groups = tables[MEMBERSHIPS.name]
-    for case in cases(sample.applications, DECISIONS.empty(), groups, set(sample.sided), settings):
+    for case in cases(sample.applications, DECISIONS.empty(), memberships, set(sample.sided), settings):
         if case.decision_maker == LENDER and (examination := Examination.of(case, sample, settings)):
             yield examination
 
@@ -366,17 +370,18 @@ def power_of(planting: Planting, states: Sequence[States]) -> list[Power]:
     target, judge = planting.target, planting.judge
     whose = LENDER, target.attribute, target.group
     note = judge.observed[whose].note if whose in judge.observed else "not measured"
+    limits = {Theory.DIRECT: judge.verdicts.limits.direct, Theory.OUTCOME: judge.verdicts.limits.outcome}
     rows = []
     for theory, question in QUESTIONS.items():
-        if getattr(judge.verdicts.limits, theory) is not None:
+        if limits[theory] is not None:
             for place, points in enumerate((0.0, *planting.points)):
                 counts = Counter(
                     WORDS.get(of_copy[place].get(theory, State.NOT_RUN), "inconclusive") for of_copy in states
                 )
-                shares = (counts[word] / plants for word in ("outside", "within", "inconclusive"))
+                outside, within, inconclusive = (counts[w] / plants for w in ("outside", "within", "inconclusive"))
                 reason = note if theory is Theory.DIRECT else ""
                 if points * target.n > target.approved:
-                    reason = f"only {target.approved} of {target.n} members are approved"
+                    reason = "fewer members are approved than so much harm takes"
                 head = question, target.attribute, target.group, target.part, points, target.n, plants
-                rows.append(Power(*head, *shares, reason))
+                rows.append(Power(*head, outside, within, inconclusive, reason))
     return rows
