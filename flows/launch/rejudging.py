@@ -83,7 +83,7 @@ def power_rows(spec: AuditSpec, root: str, question: Question) -> list[Power]:
         for target in targets_of(judge, question.group, question.part):
             if target.reason:
                 head = target.attribute, target.group, target.part, 0.0, target.n, 0
-                out.append(Power(QUESTIONS[Theory.DIRECT], *head, None, None, None, target.reason))
+                out.append(Power(QUESTIONS[Theory.SIMILAR_APPLICANTS], *head, None, None, None, target.reason))
                 continue
             planting = Planting.of(judge, target, seed)
             copies = question.plants * (1 + len(planting.points))
@@ -170,10 +170,10 @@ def stability_of_run(root: str, name: str | None) -> tuple[str, list[Stability]]
     hidden = {
         (row["protected_attribute"], row["group"])
         for row in tables[PUBLISHED_VERDICTS.name].to_pylist()
-        if row["withheld"] and row["theory"] == Theory.DIRECT
+        if row["withheld"] and row["theory"] == Theory.SIMILAR_APPLICANTS
     }
     published = [
-        Stability(of.protected_attribute, of.group, State.INSUFFICIENT_EVIDENCE, 0, (), WITHHELD)
+        Stability(of.protected_attribute, of.group, State.INCONCLUSIVE, 0, (), WITHHELD)
         if (of.protected_attribute, of.group) in hidden
         else of
         for of in stability_of(tables[VERDICTS.name], choices, spec.verdicts)

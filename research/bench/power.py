@@ -86,7 +86,7 @@ def printed(law: Law, reps: int, seed: int = 0, size: int | None = None) -> list
     n, approved = int(members.sum()), int((members & ~files.denied).sum())
     planting = Planting.of(judge, Target(ATTRIBUTE, files.groups[NUMBER], law.part, n, approved), seed, law.points)
     rows = power_of(planting, planting.drawn(range(reps)))
-    similar = [row for row in rows if row.question == QUESTIONS[Theory.DIRECT]]
+    similar = [row for row in rows if row.question == QUESTIONS[Theory.SIMILAR_APPLICANTS]]
     return [row.outside for row in similar if row.outside is not None]
 
 
@@ -100,7 +100,7 @@ def simulated(law: Law, reps: int, seed: int = 0, size: int | None = None) -> li
         for place, points in enumerate((0.0, *law.points)):
             lender = harmed(files, NUMBER, points, draw, part)
             states = judge_of(lender).states({ATTRIBUTE: lender}, ATTRIBUTE)
-            outside[place] += states[Theory.DIRECT, ATTRIBUTE, files.groups[NUMBER]] is State.BREACH
+            outside[place] += states[Theory.SIMILAR_APPLICANTS, ATTRIBUTE, files.groups[NUMBER]] is State.OUTSIDE
     return [outside[place] / reps for place in range(1 + len(law.points))]
 
 

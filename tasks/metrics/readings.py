@@ -276,12 +276,12 @@ def states_of_choices(
     cases: dict[Whose, Case] = {}
     for row in verdicts:
         whose = row["decision_maker"], row["protected_attribute"], row["group"]
-        if row["role"] == "primary" and row["theory"] == Theory.DIRECT and row["p_breach"] is not None:
+        if row["role"] == "primary" and row["theory"] == Theory.SIMILAR_APPLICANTS and row["p_breach"] is not None:
             counts = Counts(*(row[name] for name in ("n", "events", "n_reference", "events_reference")))
             about = row["method"], row["measure"], *whose[1:], row["reference_group"], whose[0]
             evidence = Estimated(row["value"], row["se"], df=row["df"] or math.inf, bias=row["bias"])
             limit = Limit(row["limit"], row["side"])
-            cases[whose] = Case(Theory.DIRECT, *about, "primary", row["value"], evidence, limit, counts)
+            cases[whose] = Case(Theory.SIMILAR_APPLICANTS, *about, "primary", row["value"], evidence, limit, counts)
     chosen_rows = {whose: rows for whose, rows in choices.items() if whose in cases and rows}
     out: dict[Whose, list[tuple[Row, State]]] = {whose: [] for whose in chosen_rows}
     for numbered in zip(*chosen_rows.values(), strict=True):

@@ -40,9 +40,9 @@ from tasks.pipeline.method import ProblemTables
 POINTS = (0.02, 0.05, 0.10)
 """Planted, as shares of the decided members."""
 PLANTS = 100
-QUESTIONS = {Theory.DIRECT: "similar_applicants", Theory.OUTCOME: "approval_rates"}
+QUESTIONS = {Theory.SIMILAR_APPLICANTS: "similar_applicants", Theory.APPROVAL_RATES: "approval_rates"}
 """Questions whose state follows from the lender's decisions alone."""
-WORDS = {State.BREACH: "outside", State.WITHIN: "within"}
+WORDS = {State.OUTSIDE: "outside", State.WITHIN: "within"}
 """Every other state is ``inconclusive``."""
 LENDER = str(DecisionMaker.LENDER)
 
@@ -370,7 +370,10 @@ def power_of(planting: Planting, states: Sequence[States]) -> list[Power]:
     target, judge = planting.target, planting.judge
     whose = LENDER, target.attribute, target.group
     note = judge.observed[whose].note if whose in judge.observed else "not measured"
-    limits = {Theory.DIRECT: judge.verdicts.limits.direct, Theory.OUTCOME: judge.verdicts.limits.outcome}
+    limits = {
+        Theory.SIMILAR_APPLICANTS: judge.verdicts.limits.similar_applicants,
+        Theory.APPROVAL_RATES: judge.verdicts.limits.approval_rates,
+    }
     rows = []
     for theory, question in QUESTIONS.items():
         if limits[theory] is not None:
@@ -379,7 +382,7 @@ def power_of(planting: Planting, states: Sequence[States]) -> list[Power]:
                     WORDS.get(of_copy[place].get(theory, State.NOT_RUN), "inconclusive") for of_copy in states
                 )
                 outside, within, inconclusive = (counts[w] / plants for w in ("outside", "within", "inconclusive"))
-                reason = note if theory is Theory.DIRECT else ""
+                reason = note if theory is Theory.SIMILAR_APPLICANTS else ""
                 if points * target.n > target.approved:
                     reason = "fewer members are approved than so much harm takes"
                 head = question, target.attribute, target.group, target.part, points, target.n, plants

@@ -74,7 +74,7 @@ class Stability:
         if not self.choices:
             return f"{self.group}: {self.reason}."
         counts = self.counts
-        return choices_sentence(self.group, len(self.choices), counts[State.BREACH], counts[State.WITHIN])
+        return choices_sentence(self.group, len(self.choices), counts[State.OUTSIDE], counts[State.WITHIN])
 
     def chart(self) -> Caterpillar:
         """Each choice as a dot with its interval, sorted; the limit is a line."""
@@ -116,10 +116,10 @@ def stability_of(verdicts: pa.Table, choices: pa.Table, settings: Verdicts) -> I
     rows = [
         row
         for row in verdicts.to_pylist()
-        if (row["theory"], row["role"]) == (Theory.DIRECT, "primary") and row["group"]
+        if (row["theory"], row["role"]) == (Theory.SIMILAR_APPLICANTS, "primary") and row["group"]
     ]
     if not rows:
-        raise SpecError(f"this run has no verdict on {QUESTIONS[Theory.DIRECT]}: it judges no group")
+        raise SpecError(f"this run has no verdict on {QUESTIONS[Theory.SIMILAR_APPLICANTS]}: it judges no group")
     by_group: dict[Whose, list[dict[str, Any]]] = {}
     for row in choices.to_pylist():
         by_group.setdefault((row["decision_maker"], row["protected_attribute"], row["group"]), []).append(row)

@@ -63,7 +63,7 @@ def test_the_table_as_it_is_gets_the_states_of_the_audit(audit: tuple[AuditSpec,
     judged = {
         (Theory(row["theory"]), row["protected_attribute"], row["group"]): State(row["state"])
         for row in rows
-        if row["role"] == "primary" and row["theory"] in (Theory.DIRECT, Theory.OUTCOME)
+        if row["role"] == "primary" and row["theory"] in (Theory.SIMILAR_APPLICANTS, Theory.APPROVAL_RATES)
     }
     assert states == judged
     assert len(judged) == 4
@@ -125,7 +125,7 @@ def test_choices_from_the_applications_are_those_of_the_stage(audit: tuple[Audit
     for of in stability_of(tables["verdicts"], tables["choices"], spec.verdicts):
         assert len(of.choices) == 48
         assert counted[of.group]["choices"] == 48
-        assert counted[of.group]["choices_outside"] == of.counts[State.BREACH]
+        assert counted[of.group]["choices_outside"] == of.counts[State.OUTSIDE]
         assert counted[of.group]["choices_within"] == of.counts[State.WITHIN]
         # gaps are weighted, and no column of branches is a control
         assert 24 <= of.different < 48
