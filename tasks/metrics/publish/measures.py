@@ -513,7 +513,7 @@ _COUNTS = {"n": "group", "events": "group", "n_reference": "reference_group", "e
 _P = ("p_breach", "p_breach_holm", "p_within")
 _PLAIN = (
     *("value", "low", "high", "plain_low", "plain_high", "robustness", "se", "bias", "detectable"),
-    *("expected", "ratio", "ratio_low", "ratio_high", "hull_low", "hull_high"),
+    *("part_detectable", "expected", "ratio", "ratio_low", "ratio_high", "hull_low", "hull_high"),
 )
 _MOST_DIGITS = 5
 _COARSE: Mapping[str, Callable[[float], int]] = {

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+from schemas.findings import ENOUGH_CHOICES
 from schemas.questions import QUESTIONS, STATES
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.charts.values import MINUS, POINTS, places_of
@@ -492,6 +493,20 @@ def _few_people(judged: Judged) -> str:
     return said("reliable", name, n=count(row.n), group=groups.label(row.key))[0]
 
 
+def _choices(judged: Judged) -> str:
+    """The state of a whole group holds in fewer than 40 of the 48 choices of how its effect is made.
+
+    A part, or files that the effect leaves out, may decide a state that no choice of the whole group has.
+    """
+    row = judged.row
+    if judged.theory is not Theory.SIMILAR_APPLICANTS or not row.reason.startswith("the whole interval"):
+        return ""
+    n = {State.OUTSIDE: row.choices_outside, State.WITHIN: row.choices_within}.get(row.state)
+    if n is None or row.choices is None or n >= ENOUGH_CHOICES:
+        return ""
+    return said("reliable", "choices", n=n, choices=row.choices)[0]
+
+
 def _lacking(judged: Judged) -> str:
     run = judged.groups.run
     compares = judged.theory in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL)
@@ -554,5 +569,8 @@ def _otherwise(judged: Judged) -> str:
     return said("reliable", "people", n=count(row.n), group=groups.label(row.key))[0]
 
 
-RELIABILITY: tuple[Rule, ...] = (_few_people, _lacking, _graph, _left_out, _support, _asked, _unknown, _otherwise)
+RELIABILITY: tuple[Rule, ...] = (
+    *(_few_people, _choices, _lacking, _graph),
+    *(_left_out, _support, _asked, _unknown, _otherwise),
+)
 """In the order in which one stands for a row."""

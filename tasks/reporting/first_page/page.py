@@ -73,6 +73,7 @@ _PLACE = 1
 def run_of(material: Material) -> Run:
     """All that the first page is decided from."""
     settings = material.settings
+    parts, part_limit = settings.verdicts.parts, settings.verdicts.limits.part
     rows = material.rows(VERDICTS)
     judged_rows = [row for row in material.named(ADJUSTED) if row["primary"]]
     ordered = sorted(judged_rows, key=lambda row: row["decision_maker"] == DecisionMaker.LENDER)
@@ -117,6 +118,7 @@ def run_of(material: Material) -> Run:
         lost=tuple(sorted(_lost(material), key=lambda group: (-group.n, group.attribute, group.name))),
         complete=settings.verdicts.complete,
         year=settings.year,
+        parts=None if part_limit is None or not parts.by else (parts.minimum_n, part_limit),
         lacking=tuple(name for name in settings.source.lacking if GROUP not in name),
         public=settings.source.kind == "hmda",
         lenders=1 if _only_lender(material) else _lenders(settings.source),
