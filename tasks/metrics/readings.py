@@ -178,6 +178,7 @@ def judged_case(case: Case, facts: Facts, bias: float, robustness: float, settin
         left_out=0.0,
         part_outside=part_words(outside[0]) if outside else "",
         bars=bars,
+        few_denials=True,
         sample_settles=not (in_hull or misleads),
     )
 

@@ -378,6 +378,10 @@ class Case:
     """What keeps the row from being within, in words; else empty."""
     information: str = ""
     """Why the row is for information and has no verdict; else empty."""
+    few_denials: bool = False
+    """Whether few denials of the group are no reason against a pass: its error at the limit knows of them."""
+    unreliable: str = ""
+    """Why no state can rest on the row, where it is neither beyond the limit nor inside; else empty."""
     sample_settles: bool = True
     """Whether more applications would settle an open row: not where a finding keeps it open."""
 
@@ -438,6 +442,9 @@ def judge(cases: Sequence[Case], rules: Rules) -> list[Verdict]:
             reason = case.problem or too_few(case.counts, rules) or "not measured"
             if case.information and measured:
                 state, reason = State.DESCRIPTIVE, case.information
+            elif _passes_with_few(case, rules):
+                by_place[at] = _of_few(case, rules)
+                continue
             if case.limit is None:
                 state = State.NO_LIMIT if measured else State.NOT_RUN
                 reason = "no limit is set" if measured else case.problem or "not measured"
@@ -465,6 +472,21 @@ def too_few(counts: Counts | None, rules: Rules) -> str:
             # which of the two is not said: beside a rounded count it would tell the exact one
             return f"{group_name} has fewer than the {rules.minimum_events} denials or approvals that a verdict needs"
     return ""
+
+
+def _passes_with_few(case: Case, rules: Rules) -> bool:
+    """Whether a row with few denials of the group, and of it alone, may be within; it is never a breach."""
+    if not case.few_denials or case.limit is None or case.problem or case.counts is None or case.evidence is None:
+        return False
+    n, _, n_reference, events_reference = case.counts
+    return n >= rules.minimum_n and not too_few(Counts(n_reference, events_reference, n_reference, events_reference), rules)
+
+
+def _of_few(case: Case, rules: Rules) -> Verdict:
+    """The state of a row with few denials of the group: within, or too little evidence."""
+    judged = _judged(case, _Tested(math.nan, rules.alpha, rejected=False), 1, rules)
+    reason = judged.reason if judged.state is State.WITHIN else too_few(case.counts, rules)
+    return replace(judged, reason=reason)
 
 
 def _p_breach(case: Case) -> float:
@@ -498,12 +520,12 @@ def _judged(case: Case, tested: _Tested, m: int, rules: Rules) -> Verdict:
     verdict = Verdict(
         case, State.INSUFFICIENT_EVIDENCE, "", low, high, p, tested.adjusted, p_within, *_enough(case, m, rules)
     )
-    few = too_few(case.counts, rules)
+    few = "" if _passes_with_few(case, rules) else too_few(case.counts, rules)
     if tested.rejected:
         return replace(verdict, state=State.BREACH, reason=f"the whole interval{widened(case)} lies beyond the limit")
     if few:
         return replace(verdict, reason=few)
-    if case.part_outside:
+    if case.part_outside and not too_few(case.counts, rules):
         return replace(verdict, state=State.BREACH, reason=f"a part lies beyond its limit: {case.part_outside}")
     if p_within <= rules.alpha and case.bars:
         return replace(verdict, reason=f"the whole interval lies inside the limit, and {case.bars}")

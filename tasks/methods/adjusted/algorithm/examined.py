@@ -64,6 +64,8 @@ from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 
 PLACE_LEVELS = 60
 """Levels of a place that have a column of their own, the commonest."""
+FEWEST_OF_GROUP = 1
+"""Denials, and approvals, of a group: the rule is fitted without it, and the error at the limit knows of few denials."""
 LEAST_ALLOWANCE = 0.002
 """A smaller allowance for bands changes no interval."""
 
@@ -119,7 +121,7 @@ class Rules:
     undecided: bool = True
     """Whether applications without a decision are looked at."""
     fewest: int = 10
-    """Denials, and approvals, of a group."""
+    """Denials, and approvals, of the reference group."""
     selected: bool = True
     """Whether terms may be added."""
 
@@ -225,7 +227,7 @@ def examine(files: Files, rules: Rules, rng: np.random.Generator) -> list[Examin
     out, groups = [], []
     fitted: _Fitted | None = None
     for group in others(decided.applications()):
-        reason = refusal(decided.applications(), rows, group, rules.fewest)
+        reason = refusal(decided.applications(), rows, group, rules.fewest, FEWEST_OF_GROUP)
         if reason:
             out.append(Examined(group, *_counts(rows, group), *_counts(rows, files.reference), reason))
             continue
