@@ -535,7 +535,7 @@ def _judged(case: Case, tested: _Tested, m: int, rules: Rules) -> Verdict:
             state=State.WITHIN,
             reason=f"the whole interval{widened(case)}{_with_left_out(case)} lies inside the limit",
         )
-    return replace(verdict, reason=_open(verdict))
+    return replace(verdict, reason=f"not reliable: {case.unreliable}" if case.unreliable else _open(verdict))
 
 
 def _enough(case: Case, m: int, rules: Rules) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tasks.methods.adjusted.algorithm.design import (
+    RARE,
     Applications,
     Block,
     Control,
@@ -479,7 +480,7 @@ def _place_columns(used: Files, design: Design) -> Floats:
     coded = []
     for place in used.places:
         values = place.values
-        if place.kind == "number":
+        if place.kind == "number" and not _are_codes(values):
             gone = ~np.isfinite(values)
             filled = np.where(gone, np.nanmean(values) if (~gone).any() else 0.0, values)
             coded += [code_control(replace(place, values=filled), design.y > 0, rows, "squared").columns]
@@ -491,6 +492,14 @@ def _place_columns(used: Files, design: Design) -> Floats:
         coded.append(code_control(replace(place, values=pooled, categories=()), design.y > 0, rows, "squared").columns)
     columns = np.hstack(coded) if coded else np.zeros((len(rows), 0))
     return columns[:, columns.any(axis=0)]
+
+
+def _are_codes(values: Floats) -> bool:
+    """Whether a number of places is their code, as a postcode is: whole numbers above 1, on 30 rows each or more."""
+    finite = values[np.isfinite(values)]
+    if not len(finite) or (finite != np.round(finite)).any() or finite.min() <= 1:
+        return False
+    return len(np.unique(finite)) * RARE <= len(finite)
 
 
 def _in_bands(fitted: _Fitted, members: Bools) -> float:
