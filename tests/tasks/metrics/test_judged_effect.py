@@ -105,10 +105,14 @@ def test_files_that_are_missing_by_decision_open_the_state_and_random_gaps_do_no
 
 def test_an_excess_without_a_decision_counts_as_denied_and_no_sample_settles_it():
     ended = left_out(excess=0.22, excess_se=0.01)
+    narrow = Facts(row(), readings={"undecided": reading(0.08, 0.08)}, left_out={"no decision": ended})
+    open_state, reason = state(narrow)
+    assert open_state is State.INSUFFICIENT_EVIDENCE
+    assert "no number of applications settles it" in reason
     facts = Facts(row(), readings={"undecided": reading(0.16, 0.16)}, left_out={"no decision": ended})
     open_state, reason = state(facts)
     assert open_state is State.INSUFFICIENT_EVIDENCE
-    assert "no number of applications settles it" in reason
+    assert reason.startswith("not reliable: files left out, or without a decision, widen the interval by")
     (finding,) = findings_of({WHOSE: facts}, None, SETTINGS)
     assert finding["kind"] == "undecided"
     assert "30 of 100 B and 3 of 100 A applications ended without a decision" in sentence(

@@ -480,7 +480,7 @@ def _place_columns(used: Files, design: Design) -> Floats:
     coded = []
     for place in used.places:
         values = place.values
-        if place.kind == "number" and not _are_codes(values):
+        if place.kind == "number" and not are_codes(values):
             gone = ~np.isfinite(values)
             filled = np.where(gone, np.nanmean(values) if (~gone).any() else 0.0, values)
             coded += [code_control(replace(place, values=filled), design.y > 0, rows, "squared").columns]
@@ -489,12 +489,13 @@ def _place_columns(used: Files, design: Design) -> Floats:
         levels, code, counts = np.unique(np.nan_to_num(values, nan=-1.0), return_inverse=True, return_counts=True)
         common = np.argsort(-counts, kind="stable")[: PLACE_LEVELS + 1]
         pooled = np.where(np.isin(code, common), code, len(levels)).astype(np.float64)
-        coded.append(code_control(replace(place, values=pooled, categories=()), design.y > 0, rows, "squared").columns)
+        pooled_place = replace(place, kind="category", values=pooled, categories=())
+        coded.append(code_control(pooled_place, design.y > 0, rows, "squared").columns)
     columns = np.hstack(coded) if coded else np.zeros((len(rows), 0))
     return columns[:, columns.any(axis=0)]
 
 
-def _are_codes(values: Floats) -> bool:
+def are_codes(values: Floats) -> bool:
     """Whether a number of places is their code, as a postcode is: whole numbers above 1, on 30 rows each or more."""
     finite = values[np.isfinite(values)]
     if not len(finite) or (finite != np.round(finite)).any() or finite.min() <= 1:
