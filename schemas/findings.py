@@ -31,7 +31,9 @@ _FILES = (
     'SELECT a.row_id FROM {table} a JOIN {groups} m USING (run, row_id) WHERE run = {run} AND m."group" = {group} AND '
     "m.protected_attribute = {attribute}"
 )
-_DENIED = _FILES.format(table="applications", groups="memberships", run="{run}", group="{group}", attribute="{attribute}")
+_DENIED = _FILES.format(
+    table="applications", groups="memberships", run="{run}", group="{group}", attribute="{attribute}"
+)
 _DENIED += " AND NOT a.favourable"
 _PARTS = (
     'SELECT "column", level, n, value, low, high FROM parts WHERE run = {run} AND "group" = {group} AND '
@@ -47,7 +49,7 @@ _QUERIES = {
     "place": _PARTS,
     "through": _PARTS,
     "ratio": _DENIED,
-    "form": "SELECT reading, value, se FROM readings WHERE run = {run} AND \"group\" = {group}",
+    "form": 'SELECT reading, value, se FROM readings WHERE run = {run} AND "group" = {group}',
 }
 """Kind of finding -> a query that lists the files or the numbers that the next step is about."""
 _RANGE = re.compile(r"^(up to|above|fifth|months|\d{4} months) ")

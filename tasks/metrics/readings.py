@@ -189,7 +189,7 @@ def judged_case(case: Case, facts: Facts, bias: float, robustness: float, settin
 
 
 def _unreliable(estimate: Estimated, facts: Facts) -> str:
-    """Why no state can rest on files that are left out: the hull with them is wider by more than 10 points; else empty."""
+    """Why no state can rest on the files that are left: the hull with the others is 10 points wider; else empty."""
     in_hull = facts.in_hull
     left_out = [row for name, row in facts.readings.items() if name in OF_FILES_LEFT_OUT and row in in_hull]
     if not left_out:

@@ -177,7 +177,7 @@ def state(planted: Planted, seed: int) -> tuple[str, str]:
             ],
             "columns": columns,
             "model": model,
-            "leakage": {"allow": ["income", "savings", "debt"]},
+            "leakage": {"allow": [name for name in columns if name != "member"]},
             "verdicts": {"columns_complete": True},
             "explain": {"decision_makers": ["model"]},
             "bootstrap": {"draws": 100},

@@ -1,7 +1,7 @@
 """Lenders that a sceptic would try, with their truth: how often the state of similar applicants is right.
 
-``PYTHONPATH=.:tests python tests/benches/sceptics.py RUNS [WORD]`` prints a line for each lender, or for those whose name
-has the word. From arrays on it is the product's own code, as in ``evenhand bench verdicts``.
+``PYTHONPATH=.:tests python tests/benches/sceptics.py RUNS [WORD]`` prints a line for each lender, or for those whose
+name has the word. From arrays on it is the product's own code, as in ``evenhand bench verdicts``.
 """
 
 import sys
@@ -313,13 +313,11 @@ def line(shape: Shape, runs: int) -> str:
     kinds = Counter(kind for answer, _ in answers for kind in answer.kinds)
     right = sum(answer.state in shape.states and set(shape.finds) <= set(answer.kinds) for answer, _ in answers) / runs
     shares = ", ".join(f"{state} {states[state] / runs:.2f}" for state in ("outside", "within", "inconclusive"))
-    words = ", ".join(f"{kind} {count / runs:.2f}" for kind, count in kinds.items())
+    words = ", ".join(f"{kind} {count / runs:.2f}" for kind, count in kinds.items()) or "none"
     bias = 100 * float(np.nanmean([error for _, error in answers]))
     covered = np.mean([answer.covered for answer, _ in answers])
     unreliable = sum(answer.verdict.reason.startswith("not reliable") for answer, _ in answers) / runs
-    return (
-        f"| {shape.name} | {right:.2f} | {shares} | {bias:+.1f} | {covered:.2f} | {words or 'none'} | {unreliable:.2f} |"
-    )
+    return f"| {shape.name} | {right:.2f} | {shares} | {bias:+.1f} | {covered:.2f} | {words} | {unreliable:.2f} |"
 
 
 def main(runs: str, word: str = "") -> None:

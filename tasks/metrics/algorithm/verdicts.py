@@ -479,7 +479,9 @@ def _passes_with_few(case: Case, rules: Rules) -> bool:
     if not case.few_denials or case.limit is None or case.problem or case.counts is None or case.evidence is None:
         return False
     n, _, n_reference, events_reference = case.counts
-    return n >= rules.minimum_n and not too_few(Counts(n_reference, events_reference, n_reference, events_reference), rules)
+    return n >= rules.minimum_n and not too_few(
+        Counts(n_reference, events_reference, n_reference, events_reference), rules
+    )
 
 
 def _of_few(case: Case, rules: Rules) -> Verdict:

@@ -66,7 +66,7 @@ from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 PLACE_LEVELS = 60
 """Levels of a place that have a column of their own, the commonest."""
 FEWEST_OF_GROUP = 1
-"""Denials, and approvals, of a group: the rule is fitted without it, and the error at the limit knows of few denials."""
+"""Denials, and approvals, of a group: the rule is fitted without it, and its error at the limit counts few denials."""
 LEAST_ALLOWANCE = 0.002
 """A smaller allowance for bands changes no interval."""
 
