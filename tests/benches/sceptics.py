@@ -24,6 +24,7 @@ from research.bench.lenders import (
     numbered,
 )
 from research.bench.verdicts import Answer, answer_to
+from schemas.terms import State
 from tasks.methods.adjusted.algorithm.design import Control
 from tasks.methods.adjusted.algorithm.parts import Split, split_of_number
 from tasks.numerics.arrays import Bools, Floats, Ints
@@ -223,7 +224,7 @@ def _two(rule: Callable[[Floats, Floats], Bools], own: float, others: float) -> 
 
 
 def reference_harm(rng: np.random.Generator, n: int) -> Lender:
-    """The group is favoured: a one-sided question must not call it a breach."""
+    """The group is favoured: a one-sided question must not put it outside."""
     applied = Applied.drawn(rng, n)
     return decided_files(applied, expit(applied.index - 0.8 * applied.member), expit(applied.index))
 
@@ -316,7 +317,7 @@ def line(shape: Shape, runs: int) -> str:
     words = ", ".join(f"{kind} {count / runs:.2f}" for kind, count in kinds.items()) or "none"
     bias = 100 * float(np.nanmean([error for _, error in answers]))
     covered = np.mean([answer.covered for answer, _ in answers])
-    unreliable = sum(answer.verdict.reason.startswith("not reliable") for answer, _ in answers) / runs
+    unreliable = sum(answer.verdict.state is State.UNRELIABLE for answer, _ in answers) / runs
     return f"| {shape.name} | {right:.2f} | {shares} | {bias:+.1f} | {covered:.2f} | {words} | {unreliable:.2f} |"
 
 
