@@ -124,30 +124,31 @@ def with_branch(same: float) -> Callable[[np.random.Generator], pd.DataFrame]:
 RULE = {"income": 0.9, "savings": 0.3, "debt": -0.6}
 BRANCH = {"branch": FIXED}
 TWO = {"wages": NUMBER, "business": NUMBER, "savings": NUMBER, "debt": DEBT}
+LENGTH, REASON, ALIKE = "path_to_approval", "model_reasons", "similar_applicants"
 OPEN, INSIDE, BEYOND, IDLE = "inconclusive", "within", "outside", "not_run"
 MODELS = (
-    Planted("groups alike", "path_to_approval", equal, "ratio 1", (INSIDE, OPEN), PATH),
-    Planted("finances worse by 0.6", "path_to_approval", worse(0.6), "ratio 0.76", (OPEN, BEYOND), PATH),
-    Planted("denied 2.5 times as deep, equal rates", "path_to_approval", deep(2.5), "ratio 0.4", (BEYOND,), PATH),
-    Planted("denied half as deep, equal rates", "path_to_approval", deep(0.5), "ratio 2", (INSIDE,), PATH),
-    Planted("a proxy lowers the score", "path_to_approval", by_proxy, "ratio about 0.6", (BEYOND,), PATH, BRANCH),
-    Planted("groups alike", "model_reasons", equal, "same reasons", (INSIDE, OPEN), REASONS),
-    Planted("finances worse by 0.6", "model_reasons", worse(0.6), "same rule", (INSIDE, OPEN), REASONS),
+    Planted("groups alike", LENGTH, equal, "ratio 1", (INSIDE, OPEN), PATH),
+    Planted("finances worse by 0.6", LENGTH, worse(0.6), "ratio 0.76", (OPEN, BEYOND), PATH),
+    Planted("denied 2.5 times as deep, equal rates", LENGTH, deep(2.5), "ratio 0.4", (BEYOND,), PATH),
+    Planted("denied half as deep, equal rates", LENGTH, deep(0.5), "ratio 2", (INSIDE,), PATH),
+    Planted("a proxy lowers the score", LENGTH, by_proxy, "ratio about 0.6", (BEYOND,), PATH, BRANCH),
+    Planted("groups alike", REASON, equal, "same reasons", (INSIDE, OPEN), REASONS),
+    Planted("finances worse by 0.6", REASON, worse(0.6), "same rule", (INSIDE, OPEN), REASONS),
     Planted(
-        "own kind of income, equal rates", "model_reasons", two_incomes(split=True), "other reasons", (BEYOND,), REASONS, TWO
+        "own kind of income, equal rates", REASON, two_incomes(split=True), "other reasons", (BEYOND,), REASONS, TWO
     ),
-    Planted("either kind alike", "model_reasons", two_incomes(split=False), "same reasons", (INSIDE, OPEN), REASONS, TWO),
-    Planted("a proxy lowers the score", "model_reasons", by_proxy, "other reasons", (BEYOND, OPEN), REASONS, BRANCH),
-    Planted("takes 1.0 off", "similar_applicants", equal, "some 15 points", (BEYOND,), EXCHANGED, {}, RULE | {"member": -1.0}),
-    Planted("takes 0.01 off", "similar_applicants", equal, "below 2 points", (INSIDE,), EXCHANGED, {}, RULE | {"member": -0.01}),
-    Planted("adds 1.0", "similar_applicants", equal, "favours", (INSIDE,), EXCHANGED, {}, RULE | {"member": 1.0}),
-    Planted("does not take it", "similar_applicants", equal, "not asked", (IDLE,), EXCHANGED, {}, RULE),
+    Planted("either kind alike", REASON, two_incomes(split=False), "same reasons", (INSIDE, OPEN), REASONS, TWO),
+    Planted("a proxy lowers the score", REASON, by_proxy, "other reasons", (BEYOND, OPEN), REASONS, BRANCH),
+    Planted("takes 1.0 off", ALIKE, equal, "some 15 points", (BEYOND,), EXCHANGED, {}, RULE | {"member": -1.0}),
+    Planted("takes 0.01 off", ALIKE, equal, "below 2 points", (INSIDE,), EXCHANGED, {}, RULE | {"member": -0.01}),
+    Planted("adds 1.0", ALIKE, equal, "favours", (INSIDE,), EXCHANGED, {}, RULE | {"member": 1.0}),
+    Planted("does not take it", ALIKE, equal, "not asked", (IDLE,), EXCHANGED, {}, RULE),
     Planted(
-        "takes a column that is the group as well", "similar_applicants", with_branch(1.0), "hidden in the other",
+        "takes a column that is the group as well", ALIKE, with_branch(1.0), "hidden in the other",
         (OPEN, IDLE), EXCHANGED, BRANCH, RULE | {"member": -0.01, "branch": -1.0},
     ),
     Planted(
-        "takes a column that tells 97 of 100", "similar_applicants", with_branch(0.97), "hidden in the other",
+        "takes a column that tells 97 of 100", ALIKE, with_branch(0.97), "hidden in the other",
         (OPEN, IDLE), EXCHANGED, BRANCH, RULE | {"member": -0.01, "branch": -1.0},
     ),
 )  # fmt: skip
