@@ -50,8 +50,12 @@ PLACE_POINTS, THROUGH_POINTS, BAND_POINTS = 0.02, 0.02, 0.01
 """What goes through places, through branches, and inside bands, beyond which it is a finding."""
 TIMES_LIMIT = 2.5
 """The limit of a part is no larger than so many times that of its group."""
+OF_FILES_LEFT_OUT = ("weighted", "undecided")
+"""Readings of files that the judged effect leaves out."""
 MOST_PARTS = 3
 """Parts that are findings; the others stand in the table."""
+UNRELIABLE_POINTS = 0.10
+"""A hull so much wider than the interval of complete, decided files leaves nothing to rest on."""
 NO_CHANCE = "this lender decides without chance, so that neighbours' decisions give no error"
 _ONE_SIDED, _TWO_SIDED = 0.05, 0.025
 
@@ -196,7 +200,25 @@ def judged_case(case: Case, facts: Facts, bias: float, robustness: float, settin
         left_out=0.0,
         part_outside=part_words(outside[0]) if outside else "",
         bars=bars,
+        few_denials=True,
+        unreliable=_unreliable(estimate, facts),
         sample_settles=not (in_hull or misleads),
+    )
+
+
+def _unreliable(estimate: Estimated, facts: Facts) -> str:
+    """Why no state can rest on the files that are left: the hull with the others is 10 points wider; else empty."""
+    in_hull = facts.in_hull
+    left_out = [row for name, row in facts.readings.items() if name in OF_FILES_LEFT_OUT and row in in_hull]
+    if not left_out:
+        return ""
+    widest = Hull((estimate, *(Estimated(r["value"], r["se"], df=r["df"] or math.inf) for r in left_out)))
+    width, of_hull = (e.bound(_TWO_SIDED, upper=True) - e.bound(_TWO_SIDED, upper=False) for e in (estimate, widest))
+    if of_hull - width <= UNRELIABLE_POINTS:
+        return ""
+    return (
+        f"files left out, or without a decision, widen the interval by {100 * (of_hull - width):.0f} points: "
+        "no state can rest on the others"
     )
 
 
@@ -370,6 +392,9 @@ def _of_group(facts: Facts, settings: Verdicts) -> Iterator[dict[str, Any]]:
     bands = facts.readings.get("bands")
     if bands is not None and abs(bands["difference"]) > BAND_POINTS:
         yield {"kind": "bands", "n": row["n"], "value": -bands["difference"], "estimate": row["value"]}
+    if facts.depends_on_form:
+        targeted = facts.readings["targeted"]
+        yield {"kind": "form", "n": row["n"], "value": targeted["value"], "estimate": row["value"]}
     if facts.no_noise:
         yield {"kind": "no_noise", "n": row["n_reference"], "value": row["explained"]}
 

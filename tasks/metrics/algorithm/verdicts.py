@@ -348,6 +348,10 @@ class Case:
     """Why the row is for information and has no verdict; else empty."""
     contradicted: str = ""
     """How these data contradict an assumption that the value rests on; else empty."""
+    few_denials: bool = False
+    """Whether few denials of the group are no reason against a pass: its error at the limit knows of them."""
+    unreliable: str = ""
+    """Why no state can rest on the row, where it is neither beyond the limit nor inside; else empty."""
     sample_settles: bool = True
     """Whether more applications would settle an open row: not where a finding keeps it open."""
 
@@ -408,6 +412,9 @@ def judge(cases: Sequence[Case], rules: Rules) -> list[Verdict]:
             reason = case.problem or too_few(case.counts, rules) or "not measured"
             if case.information and measured:
                 state, reason = State.INFORMATION, case.information
+            elif _passes_with_few(case, rules):
+                by_place[at] = _of_few(case, rules)
+                continue
             if case.limit is None:
                 state = State.NO_LIMIT if measured else State.NOT_RUN
                 reason = "no limit is set" if measured else case.problem or "not measured"
@@ -440,6 +447,23 @@ def too_few(counts: Counts | None, rules: Rules) -> str:
     return ""
 
 
+def _passes_with_few(case: Case, rules: Rules) -> bool:
+    """Whether a row with few denials of the group, and of it alone, may be within; it is never a breach."""
+    if not case.few_denials or case.limit is None or case.problem or case.counts is None or case.evidence is None:
+        return False
+    n, _, n_reference, events_reference = case.counts
+    return n >= rules.minimum_n and not too_few(
+        Counts(n_reference, events_reference, n_reference, events_reference), rules
+    )
+
+
+def _of_few(case: Case, rules: Rules) -> Verdict:
+    """The state of a row with few denials of the group: within, or too little evidence."""
+    judged = _judged(case, _Tested(math.nan, rules.alpha, rejected=False), 1, rules)
+    reason = judged.reason if judged.state is State.WITHIN else too_few(case.counts, rules)
+    return replace(judged, reason=reason)
+
+
 def _p_breach(case: Case) -> float:
     limit = _limit(case)
     if case.evidence is None:
@@ -469,12 +493,12 @@ def _judged(case: Case, tested: _Tested, m: int, rules: Rules) -> Verdict:
     high = case.evidence.bound(rules.alpha if at_most else tested.level, upper=True) + case.left_out
     p_within = case.evidence.below(limit.value - case.left_out) if at_most else case.evidence.above(limit.value)
     verdict = Verdict(case, State.INCONCLUSIVE, "", low, high, p, tested.adjusted, p_within, *_enough(case, m, rules))
-    few = too_few(case.counts, rules)
+    few = "" if _passes_with_few(case, rules) else too_few(case.counts, rules)
     if tested.rejected:
         return replace(verdict, state=State.OUTSIDE, reason=f"the whole interval{widened(case)} lies beyond the limit")
     if few:
         return replace(verdict, reason=few)
-    if case.part_outside:
+    if case.part_outside and not too_few(case.counts, rules):
         return replace(verdict, state=State.OUTSIDE, reason=f"a part lies beyond its limit: {case.part_outside}")
     if p_within <= rules.alpha and case.bars:
         return replace(verdict, reason=f"the whole interval lies inside the limit, and {case.bars}")
@@ -484,6 +508,8 @@ def _judged(case: Case, tested: _Tested, m: int, rules: Rules) -> Verdict:
             state=State.WITHIN,
             reason=f"the whole interval{widened(case)}{_with_left_out(case)} lies inside the limit",
         )
+    if case.unreliable:
+        return replace(verdict, state=State.UNRELIABLE, reason=case.unreliable)
     return replace(verdict, reason=_open(verdict))
 
 
@@ -646,9 +672,9 @@ def conclude(rows: Sequence[Verdict], disagreeing: Sequence[Disagreement] = (), 
         return Concluded(State.OUTSIDE, "beyond the limit", _groups(breached))
     if not primary:
         return Concluded(State.NOT_RUN, why_not or "no group is judged")
-    unreliable = [row for row in primary if row.state is State.UNRELIABLE]
-    if unreliable:
-        return Concluded(State.UNRELIABLE, unreliable[0].reason)
+    contradicted = [row for row in primary if row.state is State.UNRELIABLE and row.case.contradicted]
+    if contradicted:
+        return Concluded(State.UNRELIABLE, contradicted[0].reason)
     if all(row.case.limit is None for row in primary):
         measured = any(row.state is State.NO_LIMIT for row in primary)
         return Concluded(State.NO_LIMIT, "no limit is set") if measured else Concluded(State.NOT_RUN, primary[0].reason)
@@ -659,6 +685,9 @@ def conclude(rows: Sequence[Verdict], disagreeing: Sequence[Disagreement] = (), 
     if len(informing) == len(primary):
         return Concluded(State.INFORMATION, informing[0].reason)
     unsettled = [row for row in primary if row.state is not State.WITHIN and row not in informing]
+    unreliable = [row for row in unsettled if row.state is State.UNRELIABLE]
+    if unreliable and len(unreliable) == len(unsettled):
+        return Concluded(State.UNRELIABLE, unreliable[0].reason, _groups(unreliable))
     if unsettled:
         return Concluded(State.INCONCLUSIVE, "too little evidence", _groups(unsettled))
     return Concluded(State.WITHIN, "every judged group lies inside the limit")

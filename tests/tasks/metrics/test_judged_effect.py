@@ -1,12 +1,13 @@
 """From the tables of the judged effect to its state: hull of readings, parts, findings, words."""
 
+import shlex
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from schemas.audit.limits import Limits, PartSettings, Verdicts
-from schemas.findings import sentence
+from schemas.findings import command, sentence
 from schemas.tables.verdicts import published_findings
 from schemas.terms import State, Theory
 from tasks.metrics.algorithm.verdicts import Case, Counts, Hull, Limit, Rules, judge
@@ -105,10 +106,14 @@ def test_files_that_are_missing_by_decision_open_the_state_and_random_gaps_do_no
 
 def test_an_excess_without_a_decision_counts_as_denied_and_no_sample_settles_it():
     ended = left_out(excess=0.22, excess_se=0.01)
-    facts = Facts(row(), readings={"undecided": reading(0.16, 0.16)}, left_out={"no decision": ended})
-    open_state, reason = state(facts)
+    narrow = Facts(row(), readings={"undecided": reading(0.08, 0.08)}, left_out={"no decision": ended})
+    open_state, reason = state(narrow)
     assert open_state is State.INCONCLUSIVE
     assert "no number of applications settles it" in reason
+    facts = Facts(row(), readings={"undecided": reading(0.16, 0.16)}, left_out={"no decision": ended})
+    open_state, reason = state(facts)
+    assert open_state is State.UNRELIABLE
+    assert reason.startswith("files left out, or without a decision, widen the interval by")
     (finding,) = findings_of({WHOSE: facts}, None, SETTINGS)
     assert finding["kind"] == "undecided"
     assert "30 of 100 B and 3 of 100 A applications ended without a decision" in sentence(
@@ -237,3 +242,49 @@ def test_each_choice_is_judged_together_with_the_other_groups_by_the_same_choice
     widened = states_of_choices([verdict_row("B", 0.03, bias=0.1)], choices, Rules())
     assert {state for _, state in widened["lender", "race", "B"]} == {State.INCONCLUSIVE}
     assert states_of_choices(rows, {}, Rules()) == {}
+
+
+def test_few_denials_of_the_group_may_pass_and_never_breach():
+    few = {"events": 6, "limit": 0.005}
+    assert state(Facts(row(**few, value=-0.002, se_at_limit=0.002)))[0] is State.WITHIN
+    crossing, reason = state(Facts(row(**few, value=0.004, se_at_limit=0.002)))
+    assert (crossing, reason) == (
+        State.INCONCLUSIVE,
+        "the group has fewer than the 10 denials or approvals that a verdict needs",
+    )
+    beyond = Facts(row(**few, value=0.05, se_at_limit=0.002), parts=[part("refinance", 0.25)])
+    assert state(beyond)[0] is State.INCONCLUSIVE
+    reference = Facts(row(value=-0.002, se_at_limit=0.002, events_reference=6))
+    assert state(reference)[0] is State.INCONCLUSIVE
+
+
+def test_a_second_estimate_that_differs_is_a_finding_in_words():
+    facts = Facts(row(value=0.10), readings={"targeted": reading(0.05, -0.05, se=0.01)})
+    (finding,) = findings_of({WHOSE: facts}, None, SETTINGS)
+    assert finding["kind"] == "form"
+    words = sentence(finding | {"reference_group": "A"})
+    assert words.startswith("The result depends on the form of the rule")
+    assert "gives 5 points less often, this one 10 points less often" in words
+
+
+@pytest.mark.parametrize(
+    ("kind", "part_name", "words"),
+    [
+        ("copies", "", "FROM copied_rows WHERE run = 'r-1'"),
+        ("undecided", "", "FROM abandoned a JOIN abandoned_memberships m"),
+        ("part", "product: refinance", "CAST(a.\\\"product\\\" AS VARCHAR) = 'refinance'"),
+        ("place", "", "ORDER BY value DESC"),
+        ("ratio", "", "AND NOT a.favourable"),
+    ],
+)
+def test_a_finding_has_a_command_that_a_shell_reads(kind: str, part_name: str, words: str):
+    line = command({"kind": kind, "group": "O'Neil", "protected_attribute": "race", "part": part_name}, "r-1")
+    assert words in line
+    (*start, query) = shlex.split(line)
+    assert start == ["evenhand", "sql"]
+    assert kind == "copies" or "'O''Neil'" in query
+
+
+def test_a_part_that_is_a_range_has_no_command():
+    assert not command({"kind": "part", "group": "B", "protected_attribute": "race", "part": "dti: above 40"}, "r-1")
+    assert not command({"kind": "bands", "group": "B", "protected_attribute": "race", "part": ""}, "r-1")

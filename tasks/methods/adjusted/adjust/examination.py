@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from schemas.audit.column import ColumnSpec
 from schemas.audit.spec import Protected
-from schemas.blocks import DATES, words_of
+from schemas.blocks import DATES, is_place, words_of
 from schemas.tables.readings import (
     CARRIERS,
     CHOICES,
@@ -33,7 +33,7 @@ from tasks.methods.adjusted.algorithm.choices import choices as every_choice
 from tasks.methods.adjusted.algorithm.design import Applications, Block, Control
 from tasks.methods.adjusted.algorithm.detection import NORMAL_95, telling
 from tasks.methods.adjusted.algorithm.estimators import POOR, Effect
-from tasks.methods.adjusted.algorithm.examined import Examined, Files, Rules, approval_error
+from tasks.methods.adjusted.algorithm.examined import Examined, Files, Rules, approval_error, are_codes
 from tasks.methods.adjusted.algorithm.expected import LimitRule
 from tasks.methods.adjusted.algorithm.ladder import Ladder, primary_rung
 from tasks.methods.adjusted.algorithm.parts import Rules as PartRules
@@ -183,6 +183,10 @@ def _splits(rows: pa.Table, name: str, column: ColumnSpec) -> list[Split]:
     if not DATES.isdisjoint(words_of(name)) and (times := _times(rows, name, column)):
         return times
     coded: Control = control(rows, name, column)
+    if column.type is Kind.CONTINUOUS and is_place(name) and are_codes(coded.values):
+        levels, code = np.unique(np.nan_to_num(coded.values, nan=-1.0), return_inverse=True)
+        names = tuple(f"{level:.0f}" for level in levels)
+        return [Split(name, names, np.where(np.isfinite(coded.values), code, -1).astype(np.int32))]
     if column.type is Kind.CONTINUOUS:
         finite = coded.values[np.isfinite(coded.values)]
         return [split_of_number(name, coded.values)] if len(np.unique(finite[:1000])) > 1 else []

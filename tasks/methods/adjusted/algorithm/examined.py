@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tasks.methods.adjusted.algorithm.design import (
+    RARE,
     Applications,
     Block,
     Control,
@@ -64,6 +65,8 @@ from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 
 PLACE_LEVELS = 60
 """Levels of a place that have a column of their own, the commonest."""
+FEWEST_OF_GROUP = 1
+"""Denials, and approvals, of a group: the rule is fitted without it, and its error at the limit counts few denials."""
 LEAST_ALLOWANCE = 0.002
 """A smaller allowance for bands changes no interval."""
 
@@ -119,7 +122,7 @@ class Rules:
     undecided: bool = True
     """Whether applications without a decision are looked at."""
     fewest: int = 10
-    """Denials, and approvals, of a group."""
+    """Denials, and approvals, of the reference group."""
     selected: bool = True
     """Whether terms may be added."""
     beside: bool = True
@@ -223,7 +226,7 @@ def examine(files: Files, rules: Rules, rng: np.random.Generator) -> list[Examin
     out, groups = [], []
     fitted: _Fitted | None = None
     for group in others(decided.applications()):
-        reason = refusal(decided.applications(), rows, group, rules.fewest)
+        reason = refusal(decided.applications(), rows, group, rules.fewest, FEWEST_OF_GROUP)
         if reason:
             out.append(Examined(group, *_counts(rows, group), *_counts(rows, files.reference), reason))
             continue
@@ -484,7 +487,7 @@ def _place_columns(used: Files, design: Design) -> Floats:
     coded = []
     for place in used.places:
         values = place.values
-        if place.kind == "number":
+        if place.kind == "number" and not are_codes(values):
             gone = ~np.isfinite(values)
             filled = np.where(gone, np.nanmean(values) if (~gone).any() else 0.0, values)
             coded += [code_control(replace(place, values=filled), design.y > 0, rows, "squared").columns]
@@ -493,9 +496,18 @@ def _place_columns(used: Files, design: Design) -> Floats:
         levels, code, counts = np.unique(np.nan_to_num(values, nan=-1.0), return_inverse=True, return_counts=True)
         common = np.argsort(-counts, kind="stable")[: PLACE_LEVELS + 1]
         pooled = np.where(np.isin(code, common), code, len(levels)).astype(np.float64)
-        coded.append(code_control(replace(place, values=pooled, categories=()), design.y > 0, rows, "squared").columns)
+        pooled_place = replace(place, kind="category", values=pooled, categories=())
+        coded.append(code_control(pooled_place, design.y > 0, rows, "squared").columns)
     columns = np.hstack(coded) if coded else np.zeros((len(rows), 0))
     return columns[:, columns.any(axis=0)]
+
+
+def are_codes(values: Floats) -> bool:
+    """Whether a number of places is their code, as a postcode is: whole numbers above 1, on 30 rows each or more."""
+    finite = values[np.isfinite(values)]
+    if not len(finite) or (finite != np.round(finite)).any() or finite.min() <= 1:
+        return False
+    return len(np.unique(finite)) * RARE <= len(finite)
 
 
 def _in_bands(fitted: _Fitted, members: Bools) -> float:
