@@ -99,7 +99,7 @@ def _strongest_result(groups: Groups, rows: Sequence[Question]) -> tuple[str, Wo
     elsewhere = [
         names[row.theory]
         for row in rows
-        if row.theory in names and (row.state is State.OUTSIDE or row.answer == DIFFERS)
+        if row.theory in names and row.theory in reliable and (row.state is State.OUTSIDE or row.answer == DIFFERS)
     ]
     if elsewhere:
         return "elsewhere", {"elsewhere": listed(elsewhere)}, ()
@@ -130,12 +130,17 @@ def _people(effects: Sequence[Effect], groups: Groups) -> Words:
     return {"people": groups.applicants(keys), "groups": groups.named(keys), "reference": reference}
 
 
+POWER = 1.43
+"""Of half a 95 % interval: a difference so large makes the interval exclude none in four of five such audits."""
+
+
 def _smallest_seen(groups: Groups) -> float | None:
     """Points above which a difference among similar applicants, or else in rates, is seen in each group."""
+    keys = {key for key in groups.order if groups.enough(key)}
     for theory in (Theory.SIMILAR_APPLICANTS, Theory.APPROVAL_RATES):
-        rows = [groups.standing(theory, key).row for key in groups.order if groups.enough(key)]
-        sizes = [size for row in rows if row is not None and (size := groups.detectable_points(row)) is not None]
-        if sizes and len(sizes) == len(rows):
+        effects = [effect for effect in effects_of(theory, groups) if effect.key in keys]
+        sizes = [POWER * (e.high - e.low) / 2 for e in effects if e.low is not None and e.high is not None]
+        if sizes and len(sizes) == len(keys):
             return max(sizes)
     return None
 
