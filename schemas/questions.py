@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
@@ -269,5 +268,4 @@ def with_names(glossary: str) -> str:
 
 
 if __name__ == "__main__":
-    file = Path(sys.argv[1])
-    file.write_text(with_names(file.read_text(encoding="utf-8")), encoding="utf-8")
+    sys.stdout.write(with_names(sys.stdin.read()))

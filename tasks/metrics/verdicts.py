@@ -620,7 +620,7 @@ def _message(spec: AuditSpec, counts: Groups, rules: algorithm.Rules) -> str:
     named = ", ".join(repr(group[:_LONGEST]) for group in small[:_NAMED])
     rest = f" and {len(small) - _NAMED} more" if len(small) > _NAMED else ""
     return (
-        f"insufficient evidence in {spec.year}: too few are {named}{rest}; each group needs {rules.minimum_n} "
+        f"inconclusive in {spec.year}: too few are {named}{rest}; each group needs {rules.minimum_n} "
         f"applications, {rules.minimum_events} approved and {rules.minimum_events} denied. Add rows, or see figures "
         f"alone: --set verdicts.limits=null{' --set thresholds=[]' if spec.thresholds else ''}"
     )
