@@ -131,14 +131,14 @@ def run_of(material: Material) -> Run:
 def _about(material: Material) -> About:
     """Who is audited, by what, and when."""
     settings = material.settings
-    read = next(iter(material.named(SOURCE_READ.name)), None)
+    source = next(iter(material.named(SOURCE_READ.name)), None)
     day, lender = date.fromisoformat(settings.run_day), _only_lender(material)
     who = (
         said("about", "lender", name=lender)[0]
         if lender
         else re.sub(rf"[,:]?\s*\b{settings.year}\b", "", material.title)
     )
-    rows = None if read is None else read["rows"]
+    rows = None if source is None else source["rows"]
     return About(who.strip() or material.title, decisions_of(material), rows, f"{day.day} {day:%B %Y}")
 
 
@@ -166,8 +166,10 @@ def _matched(
     declared = {column: block for block, names in blocks.items() for column in names}
     matched: dict[str, list[str]] = defaultdict(list)
     for name in dict.fromkeys(row["column"] for _, row in _benchmarks(material, deciding_rows)):
-        own = columns.get(name)
-        block = declared.get(name) or (own.block or block_of(name, own.role) if own is not None else None)
+        column = columns.get(name)
+        block = declared.get(name)
+        if block is None and column is not None:
+            block = column.block or block_of(name, column.role)
         matched[block or OTHER].append(material.label(name))
     order = {block: place for place, block in enumerate((*blocks, *ORDER))}
     return tuple((block, tuple(matched[block])) for block in sorted(matched, key=lambda b: order.get(b, len(order))))
@@ -183,10 +185,10 @@ def _unknown(material: Material) -> Mapping[str, float]:
             if (m.method, m.measure, m.decision_maker, m.subgroup) == (OUTCOMES_METHOD, APPROVAL, maker, 0)
             and m.protected_attribute == protected.name
         }
-        known = [n for n in sizes.values() if n is not None]
+        total = sum(n for n in sizes.values() if n is not None)
         unknown = sum(n or 0 for group, n in sizes.items() if protected.unknown(group))
         if unknown:
-            shares[protected.name] = unknown / sum(known)
+            shares[protected.name] = unknown / total
     return shares
 
 

@@ -236,10 +236,10 @@ def _finding(kind: str) -> Rule:
     """The rule that prints the first finding of a kind; a part that is the result of its row is not printed twice."""
 
     def rule(view: View) -> tuple[str, ...]:
-        found = next((finding for finding in view.groups.run.findings if finding.kind == kind), None)
-        if found is None or (kind == "part" and not _differing(Theory.SIMILAR_APPLICANTS, view.groups, -1)):
+        first_finding = next((finding for finding in view.groups.run.findings if finding.kind == kind), None)
+        if first_finding is None or (kind == "part" and not _differing(Theory.SIMILAR_APPLICANTS, view.groups, -1)):
             return ()
-        return (found.sentence,)
+        return (first_finding.sentence,)
 
     return rule
 
@@ -407,8 +407,8 @@ def _cause(kind: str) -> Rule:
     """The step of the first finding of a kind."""
 
     def rule(view: View) -> tuple[str, ...]:
-        found: Finding | None = next((f for f in view.groups.run.findings if f.kind == kind), None)
-        return () if found is None or not found.next else (found.next,)
+        finding: Finding | None = next((f for f in view.groups.run.findings if f.kind == kind), None)
+        return () if finding is None or not finding.next else (finding.next,)
 
     return rule
 
@@ -454,7 +454,7 @@ def _wait(view: View) -> tuple[str, ...]:
     """A row is open by the number of people alone: how many would settle it if they come in a few years."""
     for row in view.open_rows():
         now = None if row.n is None or row.n_reference is None else row.n + row.n_reference
-        if row.bias or any((found.attribute, found.group) == row.key for found in view.groups.run.findings):
+        if row.bias or any((finding.attribute, finding.group) == row.key for finding in view.groups.run.findings):
             continue
         if row.needed is not None and now and row.needed > now:
             if row.needed >= MOST_TIMES * now:
