@@ -81,7 +81,7 @@ class Judge:
             raise SpecError("no protected attribute has its reference group and the block that is judged in this table")
         observed: dict[Whose, Given] = {}
         for examination in examinations.values():
-            observed |= _observed(examination)
+            observed |= observed_by_group(examination)
         return cls(examinations, observed, spec.protected, spec.verdicts)
 
     def states(self, files: Mapping[str, Files], parts_of: str) -> dict[tuple[Theory, str, str], State]:
@@ -99,8 +99,8 @@ class Judge:
             rules = replace(examination.rules, beside=False)
             if attribute != parts_of:
                 rules = replace(rules, parts=None)
-            facts |= _facts(examination, of_attribute, examine(of_attribute, rules, examination.rng()))
-            counts |= {(LENDER, attribute, group): n for group, n in _counts(of_attribute)}
+            facts |= facts_by_group(examination, of_attribute, examine(of_attribute, rules, examination.rng()))
+            counts |= {(LENDER, attribute, group): n for group, n in counts_by_group(of_attribute)}
             for number, group in enumerate(of_attribute.groups):
                 undecided[attribute, group] = int((of_attribute.undecided & (of_attribute.group == number)).sum())
         return {
@@ -144,14 +144,14 @@ def examinations_of(tables: Mapping[str, pa.Table], settings: AdjustSettings) ->
             yield examination
 
 
-def _facts(examination: Examination, files: Files, results: Sequence[Examined]) -> dict[Whose, Facts]:
+def facts_by_group(examination: Examination, files: Files, results: Sequence[Examined]) -> dict[Whose, Facts]:
     """Facts as the stage ``measure`` reads them from the tables of ``adjust``."""
     points = examination.settings.limits.points
     rows = tables_of(examination.identity, files, results, examination.cluster, points)
     return facts_of({table.name: table_of(table, rows[table.name]) for table in WRITTEN_BY_ADJUST})
 
 
-def _counts(files: Files) -> Iterator[tuple[str, Counts]]:
+def counts_by_group(files: Files) -> Iterator[tuple[str, Counts]]:
     """Applications and denials of every group, and of the reference group."""
     decided, count = ~files.undecided, len(files.groups)
     of_group = files.group[decided & (files.group >= 0)]
@@ -163,7 +163,7 @@ def _counts(files: Files) -> Iterator[tuple[str, Counts]]:
             yield group, Counts(int(sizes[number]), int(denied[number]), *reference)
 
 
-def _observed(examination: Examination) -> Iterator[tuple[Whose, Given]]:
+def observed_by_group(examination: Examination) -> Iterator[tuple[Whose, Given]]:
     """The measure of each group as ``detect`` makes it: notes on support and clusters, and what is unseen."""
     case, settings = examination.case, examination.settings
     ladder_settings = settings.ladder.model_copy(update={"estimators": ("lpm",)})

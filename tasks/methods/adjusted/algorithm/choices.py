@@ -120,12 +120,12 @@ def grid(files: Files, rules: Rules) -> list[Chosen]:
     for choice in choices():
         key = choice.form, choice.clipped, choice.through, choice.weighted
         if key not in columns:
-            columns[key] = _columns(decided, rows, choice, weight if choice.weighted else None, rules)
-        out += [_estimated(choice, columns[key], group, rules) for group in groups]
+            columns[key] = columns_by(decided, rows, choice, weight if choice.weighted else None, rules)
+        out += [estimated_by(choice, columns[key], group, rules) for group in groups]
     return out
 
 
-def _columns(decided: Files, rows: Rows, choice: Choice, weight: Floats | None, rules: Rules) -> _Columns:
+def columns_by(decided: Files, rows: Rows, choice: Choice, weight: Floats | None, rules: Rules) -> _Columns:
     """The design and the rule of the reference group."""
     controls = tuple(c for c in decided.controls if choice.through or c.name not in decided.through)
     if choice.clipped:
@@ -140,7 +140,7 @@ def _columns(decided: Files, rows: Rows, choice: Choice, weight: Floats | None, 
     return _Columns(design, weight, rule_of(x, design.y, design.group == design.reference, weight))
 
 
-def _estimated(choice: Choice, columns: _Columns, group: int, rules: Rules) -> Chosen:
+def estimated_by(choice: Choice, columns: _Columns, group: int, rules: Rules) -> Chosen:
     """The effect on a group. The limit is that of the expected denials by the same columns."""
     design, rule = columns.design, columns.rule
     members = design.group == group
@@ -150,20 +150,21 @@ def _estimated(choice: Choice, columns: _Columns, group: int, rules: Rules) -> C
     if choice.estimator == "expected":
         return chosen
     if choice.estimator == "overlap":
-        value, error = _overlap(columns, group)
+        value, error = by_overlap(columns, group)
     else:
-        value, error = (_logit if choice.estimator == "logit" else _targeted)(columns, effect)
+        value, error = (by_logit if choice.estimator == "logit" else by_targeting)(columns, effect)
     return replace(chosen, value=value, plain=error, at_limit=error)
 
 
-def _targeted(columns: _Columns, effect: Effect) -> tuple[float, Error]:
+def by_targeting(columns: _Columns, effect: Effect) -> tuple[float, Error]:
+    """The targeted estimate on members."""
     rule = columns.rule
     odds = odds_of_membership(rule.x, effect.members, rule.reference, rule.weight)
     value, influence = targeted(rule, effect, odds)
     return value, error_of(influence, effect.members, rule.reference, columns.design.cluster)
 
 
-def _logit(columns: _Columns, effect: Effect) -> tuple[float, Error]:
+def by_logit(columns: _Columns, effect: Effect) -> tuple[float, Error]:
     """The average effect on members by one odds ratio of the group and the reference group."""
     rule, either = columns.rule, effect.members | columns.rule.reference
     member, y = effect.members[either], rule.y[either]
@@ -178,7 +179,7 @@ def _logit(columns: _Columns, effect: Effect) -> tuple[float, Error]:
     return changed.effect, error_of(influence, member, ~member, cluster)
 
 
-def _overlap(columns: _Columns, group: int) -> tuple[float, Error]:
+def by_overlap(columns: _Columns, group: int) -> tuple[float, Error]:
     """The difference where both groups are."""
     pair = pair_rows(columns.design, group, len(columns.design.widths) - 1)
     if columns.weight is not None:

@@ -31,7 +31,7 @@ def risk_of(files: Files) -> Floats:
 
     It makes strata alone, and enters no estimate.
     """
-    filled = replace(files, controls=tuple(_filled(control) for control in files.controls))
+    filled = replace(files, controls=tuple(without_gaps(control) for control in files.controls))
     applications = filled.applications()
     rows = complete_rows(applications)
     design = build_design(applications, rows, "squared")
@@ -43,7 +43,7 @@ def risk_of(files: Files) -> Floats:
     return risk
 
 
-def _filled(control: Control) -> Control:
+def without_gaps(control: Control) -> Control:
     """A control without gaps: the median of a number, the commonest category."""
     finite = np.isfinite(control.values)
     if finite.all() or not finite.any():
@@ -105,7 +105,7 @@ def honest(files: Files, group: int, strata: Ints, rng: np.random.Generator) -> 
     rows[order] = source
     score = rng.gumbel(size=len(order))
     if files.cluster is not None:
-        score += _tendency(files.cluster[source], files.group[source] == group, rng)
+        score += tendency_of(files.cluster[source], files.group[source] == group, rng)
     ranked = np.lexsort((-score, stratum))
     chosen = np.zeros(len(order), np.bool_)
     chosen[ranked] = np.arange(len(order)) - first[stratum] < counts[stratum]
@@ -115,7 +115,7 @@ def honest(files: Files, group: int, strata: Ints, rng: np.random.Generator) -> 
     return replace(copy, group=labels), rows
 
 
-def _tendency(cluster: Ints, member: Bools, rng: np.random.Generator) -> Floats:
+def tendency_of(cluster: Ints, member: Bools, rng: np.random.Generator) -> Floats:
     """``(m,)`` log odds of membership of a row's cluster, the odds of large clusters permuted among them."""
     _, code, size = np.unique(cluster, return_inverse=True, return_counts=True)
     share = float(member.mean())
