@@ -520,6 +520,14 @@ def _left_out(judged: Judged) -> str:
     return said("reliable", "left_out", n=count(left_out.n))[0]
 
 
+def _form(judged: Judged) -> str:
+    """A second estimate of the effect differs by more than its error."""
+    findings = judged.groups.run.findings
+    depends = any(f.kind == "form" and (f.attribute, f.group) == judged.row.key for f in findings)
+    is_about_effect = judged.theory is Theory.SIMILAR_APPLICANTS
+    return said("reliable", "form")[0] if depends and is_about_effect else ""
+
+
 def _support(judged: Judged) -> str:
     share = judged.groups.run.support.get(judged.row.key)
     if judged.theory is not Theory.SIMILAR_APPLICANTS or share is None or share >= POOR_SUPPORT:
@@ -552,5 +560,15 @@ def _otherwise(judged: Judged) -> str:
     return said("reliable", "people", n=count(row.n), group=groups.label(row.key))[0]
 
 
-RELIABILITY: tuple[Rule, ...] = (_few_people, _lacking, _graph, _left_out, _support, _asked, _unknown, _otherwise)
+RELIABILITY: tuple[Rule, ...] = (
+    _few_people,
+    _lacking,
+    _graph,
+    _left_out,
+    _form,
+    _support,
+    _asked,
+    _unknown,
+    _otherwise,
+)
 """In the order in which one stands for a row."""
