@@ -122,9 +122,9 @@ def _splits(rows: pa.Table, name: str, column: ColumnSpec) -> list[Split]:
         return times
     coded: Control = control(rows, name, column)
     if column.type is Kind.CONTINUOUS and is_place(name) and are_codes(coded.values):
-        levels, code = np.unique(np.nan_to_num(coded.values, nan=-1.0), return_inverse=True)
-        names = tuple(f"{level:.0f}" for level in levels)
-        return [Split(name, names, np.where(np.isfinite(coded.values), code, -1).astype(np.int32))]
+        places, place = np.unique(np.nan_to_num(coded.values, nan=-1.0), return_inverse=True)
+        place_names = tuple(f"{number:.0f}" for number in places)
+        return [Split(name, place_names, np.where(np.isfinite(coded.values), place, -1).astype(np.int32))]
     if column.type is Kind.CONTINUOUS:
         finite = coded.values[np.isfinite(coded.values)]
         return [split_of_number(name, coded.values)] if len(np.unique(finite[:1000])) > 1 else []
