@@ -243,7 +243,7 @@ def seldom(times: float) -> Draw:
     """One of two hundred is denied, the group so many times as often."""
 
     def draw(rng: np.random.Generator, n: int) -> Lender:
-        applied = Applied.drawn(rng, n, level=-6.65, share=0.3)
+        applied = Applied.drawn(rng, n, level=-6.57, share=0.3)
         base = expit(applied.index)
         return decided_files(applied, np.where(applied.member, np.minimum(times * base, 1), base), base)
 
@@ -293,6 +293,8 @@ SCEPTICS = (
     Shape("0.5 % denied, three times", 6000, seldom(3.0), OPEN_OR_OUTSIDE),
     Shape("0.5 % denied, alike", 6000, seldom(1.0), HONEST),
     Shape("harm in the last quarter", 6000, late_harm, HARM, harms=True),
+    Shape("0.5 % denied, 1.5 times", 6000, seldom(1.5), HONEST),
+    Shape("0.5 % denied, twice: at the limit", 6000, seldom(2.0), OPEN_OR_OUTSIDE),
 )
 
 

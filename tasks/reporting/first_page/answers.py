@@ -545,6 +545,13 @@ def left_out(case: Judged) -> str:
     return said("reliable", "left_out", n=count(left_out.n))[0]
 
 
+def form(case: Judged) -> str:
+    """A second estimate of the effect differs by more than its error."""
+    findings = case.groups.run.findings
+    depends = any(f.kind == "form" and (f.attribute, f.group) == case.row.key for f in findings)
+    return said("reliable", "form")[0] if depends and case.theory is Theory.SIMILAR_APPLICANTS else ""
+
+
 def support(case: Judged) -> str:
     """Too few comparable applicants of the reference group."""
     share = case.groups.run.support.get(case.row.key)
@@ -581,7 +588,7 @@ def otherwise(case: Judged) -> str:
 
 
 RELIABILITY: tuple[Rule, ...] = (
-    *(few_people, choices, lacking, graph, left_out),
+    *(few_people, choices, lacking, graph, left_out, form),
     *(support, sampled, unknown_group, otherwise),
 )
 """In the order in which one stands for a row."""

@@ -183,6 +183,7 @@ DOUBTS = {
     "people": ({"complete": True}, "197 Black applicants"),
     "lacking": ({"complete": False, "lacks": ("the credit score",)}, "the data lack the credit score"),
     "left out": ({"left_out": MANY}, "442 files with gaps are left out"),
+    "form": ({"findings": (Finding("form", *BLACK),)}, "depends on the form of the rule"),
     "support": ({"support": {BLACK: 0.63}}, "63 % have similar white applicants"),
     "unknown": ({"unknown": {"race": 0.14}}, "race is unknown for 14 % of applicants"),
     "robust": ({}, "a missing factor would have to explain 12 % of both race and approval"),
