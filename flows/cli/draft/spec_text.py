@@ -15,7 +15,10 @@ from flows.cli.terminal import visible
 from schemas.audit.intake import FOLDINGS, RULES
 from schemas.audit.source import Source
 
-LIMITS: Final = "{direct: 0.02, total: 0.05, outcome: 0.80, recourse: {difference: 0.05, ratio: 0.80}, reasons: null}"
+LIMITS: Final = (
+    "{similar_applicants: 0.02, causal_model: 0.05, approval_rates: 0.80, path_to_approval: {difference: 0.05, "
+    "ratio: 0.80}, model_reasons: null}"
+)
 WITHOUT: Final = (
     ("fgce", "no column can change yet; once one can: `fgce: {}`"),
     ("raguel", "no column can change yet; once some can: `raguel: {}`, with `recourse: {weight: ...}` of each"),
@@ -182,7 +185,7 @@ def _verdicts(draft: Draft, marks: _Marks) -> Iterator[str]:
     if draft.choices.settings.get("verdicts.columns_complete") is True and complete == "false":
         complete = "true"
     yield f"  columns_complete: {complete} # true: every column that was decided by is here; CHECK is read as false"
-    yield "  # direct, total and recourse are choices of Evenhand; 0.80 of outcome is the four fifths of 29 CFR"
+    yield "  # all are choices of Evenhand but 0.80 of approval_rates, which is the four fifths of 29 CFR"
     yield "  # 1607.4(D), a rule of employment that no regulator of lending codified (docs/verdicts.md)"
     yield f"  limits: {LIMITS}{marks.of('verdicts.limits')}"
 
