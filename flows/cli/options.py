@@ -242,9 +242,9 @@ class NamesRun(TyperCommand):
         declared = next(parameter for parameter in self.params if parameter.name == "run")
         if isinstance(declared, TyperArgument):
             return super().parse_args(ctx, _run_first(args))
-        _, others, _ = self.make_parser(ctx).parse_args(args=list(args))
-        if len(others) == 1 and not any(word == "--run" or word.startswith("--run=") for word in args):
-            at = len(args) - 1 - args[::-1].index(others[0])
+        _, arguments, _ = self.make_parser(ctx).parse_args(args=list(args))
+        if len(arguments) == 1 and not any(word == "--run" or word.startswith("--run=") for word in args):
+            at = len(args) - 1 - args[::-1].index(arguments[0])
             args = [*args[:at], "--run", *args[at:]]
         return super().parse_args(ctx, args)
 

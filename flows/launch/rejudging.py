@@ -1,4 +1,4 @@
-"""Judges an audit's table again: with planted harm (``power``), and by other choices (``stability``).
+"""Judges an audit's table again: with planted harm (``evenhand power``), and by other choices (``evenhand stability``).
 
 The tables are read from the lake where it holds them; else the first stages are run in memory. Nothing is written.
 """

@@ -122,9 +122,10 @@ def _is_proxy(name: str, p: Protected, columns: Columns, grouped: Grouped, attri
     cells = np.bincount(codes * many + grouped.group, minlength=many * len(distinct_values)).reshape(-1, many)
     if ROWS_A_VALUE * len(distinct_values) <= len(values):
         shares = cells / np.maximum(cells.sum(axis=0), 1)
-        own = shares[:, [grouped.reference]]
-        told = np.maximum(shares, own).sum(axis=0) / 2  # each value counts for the group where it is commoner
-        if (told[cells.sum(axis=0) > 0] > NEARLY_TELLS).any():
+        reference_shares = shares[:, [grouped.reference]]
+        # each value counts for the group where it is commoner
+        separable = np.maximum(shares, reference_shares).sum(axis=0) / 2
+        if (separable[cells.sum(axis=0) > 0] > NEARLY_TELLS).any():
             return True
     return bool((np.count_nonzero(cells, axis=1) <= 1).all() and np.count_nonzero(cells.any(axis=0)) > 1)
 

@@ -140,9 +140,9 @@ def _looked_at(
         for part in _gathered(chain(first, batches)):
             rows += part.num_rows
             for name in list(counts):
-                found = pc.value_counts(part[name])
+                totals = pc.value_counts(part[name])
                 if len(found) <= _MOST_TEXTS:
-                    counts[name].update(dict(zip(*(f.to_pylist() for f in found.flatten()), strict=True)))
+                    counts[name].update(dict(zip(*(f.to_pylist() for f in totals.flatten()), strict=True)))
                 if len(found) > _MOST_TEXTS or len(counts[name]) > _MOST_TEXTS:
                     del counts[name]
             yield from part.to_batches()
@@ -156,14 +156,14 @@ def _looked_at(
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Small batches as tables of enough rows to be counted together."""
-    held: list[pa.RecordBatch] = []
+    waiting: list[pa.RecordBatch] = []
     for batch in batches:
-        held.append(batch)
-        if sum(part.num_rows for part in held) >= _COUNTED_TOGETHER:
-            yield pa.Table.from_batches(held)
-            held = []
-    if held:
-        yield pa.Table.from_batches(held)
+        waiting.append(batch)
+        if sum(part.num_rows for part in waiting) >= _COUNTED_TOGETHER:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)
 
 
 def _joined(raw: Raw, source: Source) -> tuple[pa.Table, dict[str, int], int]:

@@ -236,15 +236,15 @@ def columns_of(table: pa.Table, exact: Mapping[str, Mapping[str, int]] | None = 
     for name, cells in zip(table.column_names, table.columns, strict=True):
         encoded = pa.chunked_array(cells.chunks, pa.string()).combine_chunks().dictionary_encode()
         written = [canonical(text) for text in encoded.dictionary.to_pylist()]
-        whole: dict[str, int] = {}
+        exact_rows: dict[str, int] = {}
         for text, rows in (exact or {}).get(name, {}).items():
-            whole[canonical(text)] = whole.get(canonical(text), 0) + rows
-        listed = dict.fromkeys([*written, *([""] if encoded.null_count else []), *whole])
+            exact_rows[canonical(text)] = exact_rows.get(canonical(text), 0) + rows
+        listed = dict.fromkeys([*written, *([""] if encoded.null_count else []), *exact_rows])
         texts = {text: i for i, text in enumerate(listed)}
         places = np.array([texts[text] for text in written], dtype=np.int32)
         indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         codes = np.where(indices < 0, texts.get("", -1), places[indices] if len(places) else -1).astype(np.int32)
-        plain[name] = Column(name, tuple(texts), codes, exact=whole)
+        plain[name] = Column(name, tuple(texts), codes, exact=exact_rows)
     return _read(plain)
 
 

@@ -403,7 +403,7 @@ def compare_with_permuted(
         words = "the graph implies no independence that data could contradict"
         return GraphTest(0, 0, 0, 0, 0, 0, contradicted=False, words=words)
     rejected, dependent = int(step_down(p, ALPHA).rejected.sum()), int((p <= ALPHA).sum())
-    counted = f"{rejected} of the {len(claims)} independences that the graph implies are rejected"
+    tally = f"{rejected} of the {len(claims)} independences that the graph implies are rejected"
     if not rejected:
         words = f"none of the {len(claims)} independences that the graph implies is rejected"
         return GraphTest(len(claims), 0, dependent, 0, 0, 0, contradicted=False, words=words)
@@ -413,7 +413,7 @@ def compare_with_permuted(
     is_informative = equivalent <= ALPHA * PERMUTATIONS
     is_random = is_informative and as_good > ALPHA * PERMUTATIONS
     contradicted = rejected > MOST_REJECTED * len(claims) or is_random
-    words = f"{counted}; {as_good} of {PERMUTATIONS} graphs with permuted columns fit as well or better"
+    words = f"{tally}; {as_good} of {PERMUTATIONS} graphs with permuted columns fit as well or better"
     return GraphTest(len(claims), rejected, dependent, PERMUTATIONS, as_good, equivalent, contradicted, words)
 
 
@@ -447,15 +447,15 @@ class _Permuted:
         ]
         for (node, conditions), same in groupby(claims, key=lambda c: (c.node, c.conditions)):
             keys = {c.other: (frozenset((node, c.other)), frozenset(conditions)) for c in same}
-            others = [other for other, key in keys.items() if key not in self._p]
+            untested = [node for node, key in keys.items() if key not in self._p]
             tested = covariance_test(
                 self._state,
                 self._causes[node],
-                [self._causes[other] for other in others],
+                [self._causes[node] for node in untested],
                 [self._causes[name] for name in conditions],
                 self._rng,
             )
-            self._p |= {keys[other]: p for other, (_, p) in zip(others, tested, strict=True)}
+            self._p |= {keys[node]: p for node, (_, p) in zip(untested, tested, strict=True)}
         p_values = [self._p[frozenset((c.node, c.other)), frozenset(c.conditions)] for c in claims]
         implied_too = all(nx.is_d_separator(self._separating, {c.node}, {c.other}, set(c.conditions)) for c in claims)
         return int((np.array(p_values) <= ALPHA).sum()), implied_too

@@ -41,7 +41,7 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     yield _effect("mediated_effect", unjudged=descriptive)
     if settings.generator == "scm" and settings.graph == "edges" and spec.causal_graph.edges:
         yield _effect("saturated_effect")
-        yield _effect("saturated_difference")
+        yield _effect("saturated_shift")
     if settings.null_draws:
         yield without_interval(share("st_effect_p"))
     for numerator, why in (("raw", NO_INTERVAL), ("adjusted", "")):

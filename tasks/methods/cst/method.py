@@ -26,7 +26,7 @@ METHOD = Method(
         "st_effect",
         "mediated_effect",
         "saturated_effect",
-        "saturated_difference",
+        "saturated_shift",
         "st_effect_p",
         "excess_share_of_denials",
         "share_significant_p",

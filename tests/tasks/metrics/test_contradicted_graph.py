@@ -52,7 +52,7 @@ def test_a_contradicted_graph_has_no_verdict_and_the_saturated_effect_beside_it(
     assert state is not State.WITHIN, "an unreliable answer is no pass"
     rows = tables["aggregates"].to_pandas().query("group == 'Black' and decision_maker == 'lender' and subgroup == 0")
     effects = rows.set_index("measure")["value"]
-    assert effects["saturated_difference"] == pytest.approx(effects["saturated_effect"] - effects["cst_effect"])
+    assert effects["saturated_shift"] == pytest.approx(effects["saturated_effect"] - effects["cst_effect"])
 
 
 def test_the_saturated_graph_cannot_be_contradicted(folder):

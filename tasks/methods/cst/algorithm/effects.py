@@ -518,7 +518,7 @@ def _saturated(frame: Frame, group_effects: GroupEffects, other: GroupEffects) -
 
     The error of the difference adds those of both causal models, as if they were fitted to different rows.
     """
-    names = ("saturated_effect", "saturated_difference")
+    names = ("saturated_effect", "saturated_shift")
     if group_effects.sides is None or other.sides is None:
         refused = EffectOf.refused(other.complainants, group_effects.reason or other.reason)
         yield from (_aggregate(frame, other, name, refused) for name in names)
