@@ -141,9 +141,9 @@ def _looked_at(
             rows += part.num_rows
             for name in list(counts):
                 totals = pc.value_counts(part[name])
-                if len(found) <= _MOST_TEXTS:
+                if len(totals) <= _MOST_TEXTS:
                     counts[name].update(dict(zip(*(f.to_pylist() for f in totals.flatten()), strict=True)))
-                if len(found) > _MOST_TEXTS or len(counts[name]) > _MOST_TEXTS:
+                if len(totals) > _MOST_TEXTS or len(counts[name]) > _MOST_TEXTS:
                     del counts[name]
             yield from part.to_batches()
 
