@@ -198,3 +198,32 @@ _SENTENCES = {
     "form": of_form,
     "no_noise": of_no_noise,
 }
+
+
+def parts_sentence(group: str, minimum_n: int, limit: float, n: int, detectable: float) -> str:
+    """What was looked for in the parts of a group that is within, and how much harm would have been seen there.
+
+    Args:
+        group: its name.
+        minimum_n: fewest members of a part.
+        limit: of a part.
+        n: members of a part of which the next figure is told.
+        detectable: the smallest effect in such a part that four of five audits would find.
+    """
+    return (
+        f"No part of at least {minimum_n} {group} applicants was shown to differ by more than {points(limit)}; "
+        f"a part of {n} would have been seen at {points(detectable)}."
+    )
+
+
+ENOUGH_CHOICES = 40
+"""Of 48: where the state of a group holds in fewer choices, it depends on them."""
+
+
+def choices_sentence(group: str, choices: int, outside: int, within: int) -> str:
+    """In how many choices of form, columns, files and estimator the whole group has which state."""
+    counts = {"outside": outside, "inconclusive": choices - outside - within, "within": within}
+    most = max(counts, key=lambda state: counts[state])
+    rest = [f", {state} in {n}" for state, n in counts.items() if n and state != most]
+    of = f"{counts[most]} of {choices} choices of form, columns, files and estimator"
+    return f"{group}: {most} in {of}{''.join(rest)}."

@@ -125,6 +125,8 @@ class Rules:
     """Denials, and approvals, of the reference group."""
     selected: bool = True
     """Whether terms may be added."""
+    beside: bool = True
+    """Whether what decides no state is estimated, too: places, the targeted estimate, carriers."""
 
 
 @dataclass(frozen=True)
@@ -220,11 +222,7 @@ def examine(files: Files, rules: Rules, rng: np.random.Generator) -> list[Examin
         rules: limits, parts and fewest events.
         rng: draws the critical value of the parts.
     """
-    decided = files.taken(~files.undecided)
-    used = complete_rows(decided.applications()).used
-    logged = tuple(with_logs(control, used) for control in decided.controls)
-    decided = replace(decided, controls=logged)
-    rows = complete_rows(decided.applications())
+    decided, rows = decided_files(files)
     out, groups = [], []
     fitted: _Fitted | None = None
     for group in others(decided.applications()):
@@ -237,6 +235,14 @@ def examine(files: Files, rules: Rules, rng: np.random.Generator) -> list[Examin
     if fitted is not None and rules.parts is not None:
         groups = _with_parts(fitted, groups, rules.parts, rng)
     return sorted([*out, *groups], key=lambda examined: examined.group)
+
+
+def decided_files(files: Files) -> tuple[Files, Rows]:
+    """The applications with a decision, skew numbers as logarithms, and which of them are complete."""
+    decided = files.taken(~files.undecided)
+    used = complete_rows(decided.applications()).used
+    decided = replace(decided, controls=tuple(with_logs(control, used) for control in decided.controls))
+    return decided, complete_rows(decided.applications())
 
 
 def _counts(rows: Rows, group: int) -> tuple[int, int]:
@@ -269,7 +275,7 @@ def _fit(files: Files, decided: Files, rows: Rows, rules: Rules) -> _Fitted:
     by_name = {name: np.array(places, np.int32) for name, places in columns.items()}
     used = decided.taken(rows.used)
     through = np.concatenate([np.zeros(0, np.int32), *(by_name[name] for name in by_name if name in files.through)])
-    places = _place_columns(used, design)
+    places = _place_columns(used, design) if rules.beside else np.zeros((len(design.y), 0))
     ended = _ended(files, used) if rules.undecided and files.undecided.any() else None
     return _Fitted(
         used,
@@ -279,7 +285,7 @@ def _fit(files: Files, decided: Files, rows: Rows, rules: Rules) -> _Fitted:
         weighted,
         without_columns(rule, through) if len(through) else None,
         with_columns(rule, places) if places.shape[1] else None,
-        Carriers.of(rule, by_name, design.cluster),
+        Carriers.of(rule, by_name if rules.beside else {}, design.cluster),
         ended,
     )
 
@@ -309,14 +315,15 @@ def _examined(files: Files, decided: Files, rows: Rows, fitted: _Fitted, group: 
     for name, other in (("through", fitted.through), ("place", fitted.place)):
         if other is not None:
             results[name] = reading_of(effect, effect_on(other, members), rule, cluster)
-    odds = odds_of_membership(rule.x, members, rule.reference)
-    value, influence = targeted(rule, effect, odds)
-    results["targeted"] = Reading(
-        value,
-        error_of(influence, members, rule.reference, cluster),
-        value - effect.value,
-        error_of(influence - effect.influence, members, rule.reference, cluster),
-    )
+    odds = odds_of_membership(rule.x, members, rule.reference) if rules.beside or rules.parts else None
+    if rules.beside and odds is not None:
+        value, influence = targeted(rule, effect, odds)
+        results["targeted"] = Reading(
+            value,
+            error_of(influence, members, rule.reference, cluster),
+            value - effect.value,
+            error_of(influence - effect.influence, members, rule.reference, cluster),
+        )
     return Examined(
         group,
         *_counts(rows, group),

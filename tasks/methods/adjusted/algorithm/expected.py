@@ -330,14 +330,15 @@ def judge(rule: Rule, effect: Effect, limits: LimitRule, cluster: Ints | None) -
 # The targeted estimate (van der Laan and Rubin 2006) beside it: whether the effect depends on the form of the rule.
 
 
-def odds_of_membership(x: Floats, members: Bools, reference: Bools) -> Floats:
+def odds_of_membership(x: Floats, members: Bools, reference: Bools, weight: Floats | None = None) -> Floats:
     """``(n,)`` odds of being a member, by a logit on the columns; cut at 20 times their mean in the reference group.
 
-    Of many reference rows every so many-th is fitted to, which moves the intercept alone.
+    Of many reference rows every so many-th is fitted to, which moves the intercept alone. Rows may have a ``weight``.
     """
     step = 1 + int(reference.sum()) // max(MEMBERSHIP_ROWS, TIMES_MEMBERS * int(members.sum()))
     rows = np.sort(np.concatenate([np.flatnonzero(members), np.flatnonzero(reference)[::step]]))
-    fit = fit_logit(x[rows], members[rows].astype(np.float64), ridge=RIDGE)
+    fitted_weight = None if weight is None else weight[rows]
+    fit = fit_logit(x[rows], members[rows].astype(np.float64), ridge=RIDGE, weight=fitted_weight)
     odds = np.exp(np.clip(x @ fit.coefficients, -30, 30)) / step
     return np.minimum(odds, MOST_ODDS * float(odds[reference].mean()))
 
@@ -345,7 +346,9 @@ def odds_of_membership(x: Floats, members: Bools, reference: Bools) -> Floats:
 def targeted(rule: Rule, effect: Effect, odds: Floats) -> tuple[float, Floats]:
     """The effect with p0 shifted until its errors in the reference group, weighted by odds, are 0; its influence."""
     index = logit(np.clip(rule.p0, 1e-12, 1 - 1e-12))
-    weight, y = odds[rule.reference], rule.y[rule.reference]
+    row_weight = np.ones(len(rule.y)) if rule.weight is None else rule.weight
+    weight, y = (odds * row_weight)[rule.reference], rule.y[rule.reference]
+    members = float(row_weight[effect.members].sum())
     shift = 0.0
     for _ in range(50):
         p = expit(index[rule.reference] + shift)
@@ -354,7 +357,7 @@ def targeted(rule: Rule, effect: Effect, odds: Floats) -> tuple[float, Floats]:
         if abs(step) < 1e-10:
             break
     shifted = expit(index + shift)
-    value = float((rule.y - shifted)[effect.members].mean())
-    influence = np.where(effect.members, rule.y - shifted - value, 0.0) / effect.n
-    influence[rule.reference] -= weight * (y - shifted[rule.reference]) / effect.n
+    value = float(np.average((rule.y - shifted)[effect.members], weights=row_weight[effect.members]))
+    influence = np.where(effect.members, row_weight * (rule.y - shifted - value), 0.0) / members
+    influence[rule.reference] -= weight * (y - shifted[rule.reference]) / members
     return value, influence
