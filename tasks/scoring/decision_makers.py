@@ -122,9 +122,11 @@ def _is_proxy(name: str, p: Protected, columns: Columns, grouped: Grouped, attri
     cells = np.bincount(codes * many + grouped.group, minlength=many * len(distinct_values)).reshape(-1, many)
     if ROWS_A_VALUE * len(distinct_values) <= len(values):
         shares = cells / np.maximum(cells.sum(axis=0), 1)
-        own = shares[:, [grouped.reference]]
-        told = np.maximum(shares, own).sum(axis=0) / 2  # each value counts for the group where it is commoner
-        if (told[cells.sum(axis=0) > 0] > NEARLY_TELLS).any():
+        of_reference = shares[:, [grouped.reference]]
+        accuracy = (
+            np.maximum(shares, of_reference).sum(axis=0) / 2
+        )  # each value counts for the group where it is commoner
+        if (accuracy[cells.sum(axis=0) > 0] > NEARLY_TELLS).any():
             return True
     return bool((np.count_nonzero(cells, axis=1) <= 1).all() and np.count_nonzero(cells.any(axis=0)) > 1)
 
