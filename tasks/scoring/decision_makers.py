@@ -122,10 +122,10 @@ def _is_proxy(name: str, p: Protected, columns: Columns, grouped: Grouped, attri
     cells = np.bincount(codes * many + grouped.group, minlength=many * len(distinct_values)).reshape(-1, many)
     if ROWS_A_VALUE * len(distinct_values) <= len(values):
         shares = cells / np.maximum(cells.sum(axis=0), 1)
-        reference_shares = shares[:, [grouped.reference]]
+        of_reference = shares[:, [grouped.reference]]
         # each value counts for the group where it is commoner
-        separable = np.maximum(shares, reference_shares).sum(axis=0) / 2
-        if (separable[cells.sum(axis=0) > 0] > NEARLY_TELLS).any():
+        accuracy = np.maximum(shares, of_reference).sum(axis=0) / 2
+        if (accuracy[cells.sum(axis=0) > 0] > NEARLY_TELLS).any():
             return True
     return bool((np.count_nonzero(cells, axis=1) <= 1).all() and np.count_nonzero(cells.any(axis=0)) > 1)
 

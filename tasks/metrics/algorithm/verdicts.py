@@ -459,9 +459,9 @@ def _passes_with_few(case: Case, rules: Rules) -> bool:
 
 def _of_few(case: Case, rules: Rules) -> Verdict:
     """The state of a row with few denials of the group: within, or too little evidence."""
-    judged = _judged(case, _Tested(math.nan, rules.alpha, rejected=False), 1, rules)
-    reason = judged.reason if judged.state is State.WITHIN else too_few(case.counts, rules)
-    return replace(judged, reason=reason)
+    verdict = _judged(case, _Tested(math.nan, rules.alpha, rejected=False), 1, rules)
+    reason = verdict.reason if verdict.state is State.WITHIN else too_few(case.counts, rules)
+    return replace(verdict, reason=reason)
 
 
 def _p_breach(case: Case) -> float:
