@@ -253,6 +253,8 @@ def part_words(part: Row) -> str:
 
 PART_SIZES = (200, 100, 50)
 """Members of a part for which the smallest harm is told: the first that the group has room for."""
+SETTLED = 20
+"""Rounds in which the error at harm of a size is settled."""
 LARGEST_PART = 0.95
 """Share of a group above which a part is the whole."""
 
@@ -279,7 +281,12 @@ def seen_in_part(facts: Facts, settings: Verdicts) -> Seen | None:
     limit = min(settings.limits.part, TIMES_LIMIT * facts.row["limit"])
     critical = (sure[0]["value"] - sure[0]["above"]) / sure[0]["se"]
     error = median(part["se"] * math.sqrt(part["n"] / size) for part in sure)
-    points = limit + (critical + NormalDist().inv_cdf(POWER)) * error
+    points = reach = (critical + NormalDist().inv_cdf(POWER)) * error
+    expected = min(max(facts.row["expected"], 0.01), 0.5)
+    for _ in range(SETTLED):  # with harm the rate of denial, and so the error, is larger than in the parts as they are
+        rate = min(expected + limit + points, 0.5)
+        points = reach * math.sqrt(rate * (1 - rate) / (expected * (1 - expected)))
+    points += limit
     return Seen(size, points) if points < 1 else None
 
 
