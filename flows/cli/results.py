@@ -420,6 +420,7 @@ def verdicts(
     raw: RawOption = False,
 ) -> None:
     """Print the state of every question, and of each judged group, with effect, verdict interval and limit."""
+    from schemas.findings import command
     from schemas.tables.verdicts import effect_words, limit_words, published_findings  # loads pyarrow
     from schemas.tables.verdicts import published_verdicts as published
 
@@ -431,7 +432,7 @@ def verdicts(
     findings: list[dict[str, Any]] = []
     if theory in (None, Theory.SIMILAR_APPLICANTS):
         with suppress(SpecError):  # an early run has no findings
-            query = "SELECT * EXCLUDE (run) FROM published_verdict_findings WHERE run = $run"
+            query = "SELECT * FROM published_verdict_findings WHERE run = $run"
             findings = ask(lake, run, query, {}).to_pylist()
     if as_json or format_ == "json":
         print_json(document | {"findings": published_findings(findings)})
@@ -456,6 +457,8 @@ def verdicts(
         print_answer(shown_rows, [], format_)
         for finding in findings:
             console.print(f"{finding['sentence']} {finding['next']}", markup=False)
+            if line := command(finding, finding["run"]):
+                console.print(f"  {line}", markup=False, soft_wrap=True)
         for sentence in way_on(rows):
             errors.print(sentence, markup=False)
 

@@ -25,6 +25,8 @@ METHOD = Method(
         "cst_effect",
         "st_effect",
         "mediated_effect",
+        "saturated_effect",
+        "saturated_difference",
         "st_effect_p",
         "excess_share_of_denials",
         "share_significant_p",

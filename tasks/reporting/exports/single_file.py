@@ -230,7 +230,7 @@ def _question_rows(decision: Decision, y: float) -> tuple[list[Markup], float]:
     """One row per question: result, against the limit, how reliable."""
     out: list[Markup] = []
     for row in decision.questions:
-        cells: tuple[tuple[str, int, int, Colour, bool], ...] = (
+        cells: tuple[tuple[str, float, float, Colour, bool], ...] = (
             (row.question, MARGIN, RESULT_AT, "ink", True),
             (row.sentence, RESULT_AT, AGAINST_AT, "ink", False),
             (row.against, AGAINST_AT, RELIABLE_AT, COLOURS.get(row.state, "soft"), True),

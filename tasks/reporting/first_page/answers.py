@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+from schemas.findings import ENOUGH_CHOICES
 from schemas.questions import QUESTIONS, STATES
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.charts.values import MINUS, POINTS, places_of
@@ -276,9 +277,11 @@ def rates_of(groups: Groups) -> str:
 
 
 def _by_rate(group: Group) -> tuple[float, str]:
-    """By the rate; of a range by its end as printed: ``more than 95``."""
-    rate = float(group.approval_text.split()[-1]) / 100 if group.approval is None else group.approval
-    return rate, group.name
+    """By the rate; of a range, ``more than 95``, by its end; of few people, ``3 of 7``, by their counts."""
+    if group.approval is not None:
+        return group.approval, group.name
+    first, *_, last = group.approval_text.split()
+    return (float(first) / float(last) if first.isdigit() else float(last) / 100), group.name
 
 
 def similar_result(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
@@ -495,6 +498,20 @@ def few_people(case: Judged) -> str:
     return said("reliable", name, n=count(row.n), group=groups.label(row.key))[0]
 
 
+def choices(case: Judged) -> str:
+    """The state of a whole group holds in fewer than 40 of the 48 choices of how its effect is made.
+
+    A part, or files that the effect leaves out, may decide a state that no choice of the whole group has.
+    """
+    row = case.row
+    if case.theory is not Theory.SIMILAR_APPLICANTS or not row.reason.startswith("the whole interval"):
+        return ""
+    n = {State.OUTSIDE: row.choices_outside, State.WITHIN: row.choices_within}.get(row.state)
+    if n is None or row.choices is None or n >= ENOUGH_CHOICES:
+        return ""
+    return said("reliable", "choices", n=n, choices=row.choices)[0]
+
+
 def lacking(case: Judged) -> str:
     """Columns that the data lack."""
     run = case.groups.run
@@ -526,6 +543,13 @@ def left_out(case: Judged) -> str:
     if case.theory is Theory.APPROVAL_RATES or left_out is None or not left_out.is_many or not left_out.differs:
         return ""
     return said("reliable", "left_out", n=count(left_out.n))[0]
+
+
+def form(case: Judged) -> str:
+    """A second estimate of the effect differs by more than its error."""
+    findings = case.groups.run.findings
+    depends = any(f.kind == "form" and (f.attribute, f.group) == case.row.key for f in findings)
+    return said("reliable", "form")[0] if depends and case.theory is Theory.SIMILAR_APPLICANTS else ""
 
 
 def support(case: Judged) -> str:
@@ -563,5 +587,8 @@ def otherwise(case: Judged) -> str:
     return said("reliable", "people", n=count(row.n), group=groups.label(row.key))[0]
 
 
-RELIABILITY: tuple[Rule, ...] = (few_people, lacking, graph, left_out, support, sampled, unknown_group, otherwise)
+RELIABILITY: tuple[Rule, ...] = (
+    *(few_people, choices, lacking, graph, left_out, form),
+    *(support, sampled, unknown_group, otherwise),
+)
 """In the order in which one stands for a row."""

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from schemas.findings import parts_sentence
 from schemas.terms import State, Theory
 from tasks.reporting.first_page.answers import effects_of
 from tasks.reporting.first_page.facts import (
@@ -308,6 +309,19 @@ def _detectable(view: View) -> tuple[str, ...]:
     return ()
 
 
+def _parts(view: View) -> tuple[str, ...]:
+    """A group is within: what was looked for in its parts, and how much would have been seen there."""
+    looked_at = view.groups.run.parts
+    for key in view.ordered() if looked_at else ():
+        row = view.adjusted(key)
+        if row is None or row.state is not State.WITHIN or row.part_n is None or row.part_detectable is None:
+            continue
+        minimum_n, limit = looked_at or (0, 0.0)
+        sentence = parts_sentence(view.groups.label(key), minimum_n, limit, row.part_n, row.part_detectable)
+        return said("know", "parts", sentence=sentence)
+    return ()
+
+
 OF_FINDINGS = ("copies", "missing", "undecided", "part", "place", "through", "ratio", "bands", "no_noise")
 """Kinds of findings that have a line, the one that changes most first."""
 RULES: tuple[tuple[str, Rule], ...] = (
@@ -317,6 +331,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("year_lacks", _missing_columns),
     ("left_out", _left_out),
     ("detectable", _detectable),
+    ("parts", _parts),
     ("missing_limit", lambda view: forms("know", "missing_limit") if view.without_limit() else ()),
 )
 
