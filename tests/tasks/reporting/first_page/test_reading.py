@@ -12,7 +12,7 @@ from decide_runs import boston, texas
 from report_tables import built, material, renamed, spec
 
 from schemas.tables.applications import ANY, DECISION_DIRECTION, VALIDATIONS
-from schemas.tables.counterfactuals import CAUSAL_CHECKS
+from schemas.tables.counterfactuals import GRAPH_TESTS
 from schemas.tables.verdicts import PUBLISHED_MEASURES, PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL
 from schemas.terms import State, Theory
 from tasks.pipeline.registry import tables_shown
@@ -231,9 +231,8 @@ def test_a_block_of_the_ladder_says_that_a_column_tells_how_somebody_paid():
 
 
 def test_tests_of_the_assumed_graph_are_counted():
-    rows = [{"q": 0.001}, {"q": 0.05}, {"q": None}]
-    table = built(CAUSAL_CHECKS, rows)
-    assert run_of(material(boston(), causal_checks=table)).graph_tests == GraphTests(2, 1)
+    table = built(GRAPH_TESTS, [{"tests": 49, "rejected": 29}])
+    assert run_of(material(boston(), graph_tests=table)).graph_tests == GraphTests(49, 29)
     assert run_of(material(boston())).graph_tests is None
 
 
