@@ -22,7 +22,7 @@ LIMITS: Final = (
 WITHOUT: Final = (
     ("fgce", "no column can change yet; once one can: `fgce: {}`"),
     ("raguel", "no column can change yet; once some can: `raguel: {}`, with `recourse: {weight: ...}` of each"),
-    ("cst", "no causal graph; with `causal_graph: {edges: [[CAUSE, EFFECT], ...]}`: `cst: {}`"),
+    ("cst", "in what order do columns come about? Part the second tier, causes first, then run: `cst: ORDER`"),
     ("gcfn", "no column has the role mediator, which the protected attribute moves; once one has: `gcfn: {}`"),
     ("cec", "no column has the role financial, by which borrowers are comparable; once one has: `cec: {}`"),
 )
@@ -47,7 +47,7 @@ def text(draft: Draft, spec: Path | None = None) -> str:
         "verdicts:",
         *_verdicts(draft, marks),
         *_columns(draft, marks),
-        *_methods(),
+        *_methods(draft),
     ]
     return "\n".join(lines) + "\n"
 
@@ -224,11 +224,15 @@ def _entry(entry: Entry, marks: _Marks, *, silent: bool = False) -> str:
     return f"  {_quoted(entry.name)}: {{type: {entry.type}{suffix}}}{comment}"
 
 
-def _methods() -> Iterator[str]:
+def _methods(draft: Draft) -> Iterator[str]:
     yield ""
     yield "# Methods that do not run on this draft, and why:"
+    protected = [attribute.column for attribute in draft.attributes]
+    features = [entry.name for entry in draft.entries if not entry.excluded and entry.name not in protected]
+    second = _value(features) if len(features) <= _WIDE else "[FEATURES]"
+    order = _line(f"{{graph: saturated, causal_order: [{_value(protected)}, {second}]}}")
     for method, why in WITHOUT:
-        yield f"#   {method}: {why}"
+        yield f"#   {method}: {why.replace('ORDER', order)}"
     yield "methods:"
     yield "  adjusted: {}"
     yield "  fgce: null"
