@@ -140,10 +140,10 @@ def _looked_at(
         for part in _gathered(chain(first, batches)):
             rows += part.num_rows
             for name in list(counts):
-                totals = pc.value_counts(part[name])
-                if len(totals) <= _MOST_TEXTS:
-                    counts[name].update(dict(zip(*(f.to_pylist() for f in totals.flatten()), strict=True)))
-                if len(totals) > _MOST_TEXTS or len(counts[name]) > _MOST_TEXTS:
+                values = pc.value_counts(part[name])
+                if len(values) <= _MOST_TEXTS:
+                    counts[name].update(dict(zip(*(half.to_pylist() for half in values.flatten()), strict=True)))
+                if len(values) > _MOST_TEXTS or len(counts[name]) > _MOST_TEXTS:
                     del counts[name]
             yield from part.to_batches()
 

@@ -61,9 +61,9 @@ def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table,
     Raises:
         DataQualityError: as ``names``; or a column holds no plain values, or text that is not UTF-8.
     """
-    chunks = list(batches(source, path, columns, []))
+    rows = list(batches(source, path, columns, []))
     schema = pa.schema([(name, pa.string()) for name in columns])
-    return pa.Table.from_batches(chunks, schema), []
+    return pa.Table.from_batches(rows, schema), []
 
 
 def batches(source: Source, path: Path, columns: Sequence[str], malformed: list[int]) -> Iterator[pa.RecordBatch]:  # noqa: ARG001 none is malformed here
