@@ -46,6 +46,10 @@ def reader_of(source: Source) -> ModuleType:
             from tasks.ingest.hmda import source as hmda
 
             return hmda
+        case "frame":
+            from tasks.ingest.sources import frames
+
+            return frames
 
 
 def digest(source: Source) -> str:
