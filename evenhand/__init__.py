@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evenhand import datasets, errors
+    from evenhand.audits import audit
     from evenhand.causal_graph import CausalGraph
+    from evenhand.fair_classifier import CounterfactualFairClassifier
+    from evenhand.lakes import open  # noqa: A004 read as `evenhand.open`
     from evenhand.methods import (
         AdjustedDisparity,
         CounterfactualSituationTesting,
@@ -20,17 +23,23 @@ if TYPE_CHECKING:
 __all__ = [
     "AdjustedDisparity",
     "CausalGraph",
+    "CounterfactualFairClassifier",
     "CounterfactualSituationTesting",
     "ExplanationConsistency",
     "GroupCounterfactuals",
     "RecourseAwareRanking",
+    "audit",
     "datasets",
     "errors",
+    "open",
 ]
 
 _HOMES = {
+    "audit": "evenhand.audits",
+    "open": "evenhand.lakes",
     "AdjustedDisparity": "evenhand.methods",
     "CausalGraph": "evenhand.causal_graph",
+    "CounterfactualFairClassifier": "evenhand.fair_classifier",
     "CounterfactualSituationTesting": "evenhand.methods",
     "ExplanationConsistency": "evenhand.methods",
     "GroupCounterfactuals": "evenhand.methods",

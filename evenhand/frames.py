@@ -293,12 +293,13 @@ def _check_seen(text: pa.Array, column: Column, what: str) -> None:
 # Sensitive features and decisions, aligned with the rows of a frame.
 
 
-def sensitive_of(features: Any, rows: Rows) -> dict[str, pa.Array]:
+def sensitive_of(features: Any, rows: Rows, several: bool = True) -> dict[str, pa.Array]:
     """Name -> groups of the rows as text, of every sensitive feature; a missing value is an empty text.
 
     Args:
         features: A series, an array of one or two dimensions, or a frame.
         rows: Of the frame that they belong to.
+        several: Whether there have to be two groups at least.
 
     Raises:
         InputError: None were given, other lengths or another index than the frame, or one group only.
@@ -308,7 +309,7 @@ def sensitive_of(features: Any, rows: Rows) -> dict[str, pa.Array]:
     parts = _series(features, rows, "sensitive_features", "sensitive_feature")
     for name, text in parts.items():
         groups = sorted({value for value in text.unique().to_pylist() if value})
-        if len(groups) < 2:
+        if several and len(groups) < 2:
             group = repr(groups[0]) if groups else "no value"
             raise InputError(f"sensitive feature {name!r} has one group only ({group}): nobody to compare it with")
     return parts
