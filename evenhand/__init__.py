@@ -3,7 +3,11 @@
 Names are loaded when they are first used, so that the import itself takes a few milliseconds.
 """
 
+import sys
 from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -46,6 +50,39 @@ _HOMES = {
     "RecourseAwareRanking": "evenhand.methods",
 }
 """Name -> the module that defines it; all other names are modules of the package."""
+
+
+_ROOT = str(Path(__file__).parents[1])
+"""Folder of this package, and of those that it is built on."""
+
+
+def _take_own(name: str) -> None:
+    """Load a package from beside this one, whatever folder of the same name comes before it on the path.
+
+    Raises:
+        ImportError: Another package of that name is loaded already.
+    """
+    loaded = sys.modules.get(name)
+    own = str(Path(_ROOT, name))
+    if loaded is not None:
+        places = [str(Path(place).resolve()) for place in getattr(loaded, "__path__", ())]
+        if str(Path(own).resolve()) not in places:
+            folder = places[0] if places else getattr(loaded, "__file__", "another place")
+            raise ImportError(
+                f"evenhand needs its own package {name!r}, and {folder} is loaded under that name: import evenhand "
+                "first, or rename that folder"
+            )
+        return
+    spec = PathFinder.find_spec(name, [_ROOT])
+    if spec is None or spec.loader is None:
+        raise ImportError(f"evenhand is not installed whole: {own} is missing; install it again")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+
+
+for _name in ("schemas", "tasks", "flows", "research"):
+    _take_own(_name)
 
 
 def __getattr__(name: str) -> Any:

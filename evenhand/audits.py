@@ -14,7 +14,7 @@ import yaml
 
 from evenhand.causal_graph import CausalGraph
 from evenhand.errors import InputError, NotComputedError
-from evenhand.frames import Rows, rows_of
+from evenhand.frame_rows import Rows, rows_of
 from evenhand.models import Answering
 from evenhand.results import COLUMNS, QUESTIONS, STATES, group_frame
 from evenhand.runs import calling, given_columns, merged, seed_of
@@ -83,7 +83,7 @@ def audit(
     values: dict[str, Any] = {
         "name": name,
         "title": title or name,
-        "year": year or date.today().year,  # noqa: DTZ011 the year of a report
+        "year": year or date.today().year,
         "source": {"kind": "frame"},
         "decision": _decision(rows, decision, favourable, unfavourable),
         "protected": [
@@ -139,23 +139,23 @@ def _decision(rows: Rows, name: str, favourable: Any, unfavourable: Any) -> dict
 def _reference(rows: Rows, column: str, reference: Any) -> str:
     texts = pd.Series(rows.text[column].to_pylist())
     groups = sorted(set(texts) - {""})
-    if len(groups) < 2:  # noqa: PLR2004 two groups
+    if len(groups) < 2:
         raise InputError(f"protected column {column!r} has one group only: nobody to compare it with")
-    wanted = reference.get(column) if isinstance(reference, Mapping) else reference
-    if wanted is None:
+    group = reference.get(column) if isinstance(reference, Mapping) else reference
+    if group is None:
         return str(texts[texts != ""].value_counts().idxmax())
-    if str(wanted) not in groups:
-        raise InputError(f"no row of {column!r} is of the reference group {wanted!r}; {nearest(str(wanted), groups)}")
-    return str(wanted)
+    if str(group) not in groups:
+        raise InputError(f"no row of {column!r} is of the reference group {group!r}; {nearest(str(group), groups)}")
+    return str(group)
 
 
 def _features(
-    rows: Rows, taken: Sequence[str], overrides: Mapping[str, Mapping[str, Any]], notes: list[str]
+    rows: Rows, roles: Sequence[str], overrides: Mapping[str, Mapping[str, Any]], notes: list[str]
 ) -> dict[str, dict[str, Any]]:
     given_columns(list(overrides), "columns", rows)
     out: dict[str, dict[str, Any]] = {}
     for column in rows.columns:
-        if column.name in taken and column.name not in overrides:
+        if column.name in roles and column.name not in overrides:
             continue
         keys = overrides.get(column.name, {})
         spec = merged(column.spec, keys)
@@ -206,7 +206,7 @@ def _kept(spec: AuditSpec, rows: Rows, notes: list[str], place: str) -> "AuditRe
 
     lake = Lake(place)
     planned = planned_in(lake, spec)
-    done = walk(planned.steps, lambda step, found: step.stage.run(lake, found, step.settings, step.modules))
+    done = walk(planned.steps, lambda step, artifacts: step.stage.run(lake, artifacts, step.settings, step.modules))
     publish_once(lake, planned, done)
     tables: dict[str, list[pa.Table]] = {}
     for partition in done:

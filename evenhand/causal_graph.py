@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.errors import InputError
-from evenhand.frames import rows_of, sensitive_of
+from evenhand.frame_rows import rows_of, sensitive_of
 from schemas.audit import causal
 from schemas.audit.spec import Protected
 
@@ -66,9 +66,9 @@ class CausalGraph:
         import networkx as nx
 
         for name in ("graph", "_graph"):
-            held = getattr(graph, name, None)
-            if not isinstance(graph, nx.Graph) and isinstance(held, nx.Graph):
-                graph = held
+            inner = getattr(graph, name, None)
+            if not isinstance(graph, nx.Graph) and isinstance(inner, nx.Graph):
+                graph = inner
         if not isinstance(graph, nx.Graph) or not graph.is_directed():
             raise InputError(f"a {type(graph).__name__} is no directed graph; give a networkx.DiGraph")
         return cls(graph.edges())

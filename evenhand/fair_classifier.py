@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from sklearn.base import ClassifierMixin
 
-from evenhand.errors import InputError, NotFittedError
-from evenhand.frames import Rows, rows_of, sensitive_of
+from evenhand.errors import InputError
+from evenhand.frame_rows import Rows, rows_of, sensitive_of
 from evenhand.results import Results
 from evenhand.runs import Data, Run, calling, given_columns, run, spec_of
 from tasks.numerics.arrays import Floats
@@ -20,7 +20,7 @@ class CounterfactualFairClassifier(ClassifierMixin, Results):  # type: ignore[mi
 
     Ma, Melnychuk, Frauen and Feuerriegel. Generators learn the mediators of every group given the covariates; the
     classifier then minimises cross-entropy plus `weight` times the worst generator's mean squared change of the score
-    (equation 10). `unfairness_` is that change on held-out rows.
+    (equation 10). `unfairness_` is that change on audited-out rows.
 
     Args:
         mediators: Columns that the sensitive feature may influence; all other columns are covariates. All columns are
@@ -98,9 +98,9 @@ class CounterfactualFairClassifier(ClassifierMixin, Results):  # type: ignore[mi
             columns=roles,
             random_state=self.random_state,
         )
-        held = run(data, spec, type(self).__name__)
-        self._keep(held, self.METHOD, "lender")
-        self._trained = calling(lambda: _Trained.of(held, self.weight), type(self).__name__)
+        audited = run(data, spec, "GCFN")
+        self._keep(audited, self.METHOD, "lender")
+        self._trained = calling(lambda: _Trained.of(audited, self.weight), "GCFN")
         return self
 
     def _mediators(self, rows: Rows) -> list[str]:
@@ -111,7 +111,7 @@ class CounterfactualFairClassifier(ClassifierMixin, Results):  # type: ignore[mi
 
     @property
     def unfairness_(self) -> pd.DataFrame:
-        """Mean squared change of the score in another group, by the worst generator, on held-out rows by group."""
+        """Mean squared change of the score in another group, by the worst generator, on audited-out rows by group."""
         return self.by_group
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 as scikit-learn
@@ -125,7 +125,7 @@ class CounterfactualFairClassifier(ClassifierMixin, Results):  # type: ignore[mi
 
     def predict(self, X: Any) -> Any:  # noqa: N803 as scikit-learn
         """``(n,)`` the more probable class."""
-        return self.classes_[(self.predict_proba(X)[:, 1] >= 0.5).astype(int)]  # noqa: PLR2004 a half
+        return self.classes_[(self.predict_proba(X)[:, 1] >= 0.5).astype(int)]
 
     def counterfactuals(self, X: Any, sensitive_features: Any) -> Any:  # noqa: N803 as scikit-learn
         """The mediators of every row in every other group, by the most typical generator.
@@ -168,7 +168,7 @@ def _classes(y: Any, rows: Rows) -> tuple[Any, Any]:
         raise InputError(f"y has no value in {int(missing.sum()):,} rows (the first is {label!r}), it holds NaN")
     check_classification_targets(values)
     classes = np.unique(values)
-    if len(classes) != 2:  # noqa: PLR2004 two classes
+    if len(classes) != 2:
         kind = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
         raise InputError(f"Only binary classification is supported; y has {kind}")
     return classes, values == classes[1]
@@ -182,17 +182,17 @@ class _Trained:
         self.imaginer, self.case, self.predictor, self.scales = imaginer, case, predictor, scales
 
     @classmethod
-    def of(cls, held: Run, weight: float) -> "_Trained":
+    def of(cls, audited: Run, weight: float) -> "_Trained":
         """The generators as the stage stored them, and the classifier that the stage measured, trained again."""
         from tasks.counterfactuals.gan import cases, imaginer_of
         from tasks.methods.gcfn.algorithm import predictors
         from tasks.methods.gcfn.predict_fairly.settings import predict_settings
         from tasks.preprocessing.columns import columns_of
 
-        settings = predict_settings(held.spec)
+        settings = predict_settings(audited.spec)
         if settings is None:
             raise ValueError("the spec trains no predictor")
-        applicants, encodings, memberships = (held.tables[n] for n in ("applicants", "encodings", "memberships"))
+        applicants, encodings, memberships = (audited.tables[n] for n in ("applicants", "encodings", "memberships"))
         ids = applicants["row_id"].to_numpy()
         case = next(cases(columns_of(applicants, encodings), memberships, ids, settings))
         if not len(case.categories.groups):
@@ -200,9 +200,11 @@ class _Trained:
                 f"{case.protected.name}: every group but one has fewer rows than a batch of the generators; give more "
                 "rows, or a smaller settings={'batch': ...}"
             )
-        saved = held.rows("generators", protected_attribute=case.protected.name)
+        saved = audited.rows("generators", protected_attribute=case.protected.name)
         imaginer = imaginer_of(case, saved["content"].iloc[0] if len(saved) else None)
-        outcome = held.tables["applications"].select(["row_id", "outcome"]).to_pandas().set_index("row_id")["outcome"]
+        outcome = (
+            audited.tables["applications"].select(["row_id", "outcome"]).to_pandas().set_index("row_id")["outcome"]
+        )
         label = outcome.loc[ids].to_numpy(dtype=bool)[case.categories.rows]
         lending = predictors.Lending(case.rows, imaginer.imagine(case.rows), label)
         variant = predictors.UNCONSTRAINED
@@ -260,5 +262,3 @@ class _Trained:
                 frame[column] = [described.value(names[int(v)]) for v in texts] if names else texts
             frames.append(frame)
         return pd.concat(frames)
-
-

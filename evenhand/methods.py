@@ -9,7 +9,7 @@ import pandas as pd
 
 from evenhand.causal_graph import CausalGraph
 from evenhand.errors import InputError, NotComputedError
-from evenhand.frames import Rows, decided, rows_of, sensitive_of
+from evenhand.frame_rows import Rows, decided, rows_of, sensitive_of
 from evenhand.models import Answering
 from evenhand.results import Results, row_place
 from evenhand.runs import Data, given_columns, run, spec_of
@@ -150,11 +150,11 @@ class CounterfactualSituationTesting(Results):
     def counterfactuals_(self) -> Any:
         """Every applicant outside the reference group as a member of it: its columns then, or why there is none."""
         fitted = self._fitted
-        held, rows = fitted.run, fitted.run.data.rows
-        table = held.rows("counterfactuals", protected_attribute=fitted.attribute)
+        audited, rows = fitted.run, fitted.run.data.rows
+        table = audited.rows("counterfactuals", protected_attribute=fitted.attribute)
         table = table.assign(place=[row_place(i) for i in table["row_id"]]).sort_values("place")
         names = [column.name for column in rows.columns if column.name in table]
-        return rows.native(_values(table[[*names, "refusal"]].set_index(held.labels(table["row_id"])), rows))
+        return rows.native(_values(table[[*names, "refusal"]].set_index(audited.labels(table["row_id"])), rows))
 
 
 class GroupCounterfactuals(Results):
@@ -258,18 +258,20 @@ class GroupCounterfactuals(Results):
         from tasks.methods.fgce.algorithm.costs import shortest_path
         from tasks.numerics.problem import FeasibilityGraph
 
-        held = self._fitted.run
-        rows = held.data.rows
+        audited = self._fitted.run
+        rows = audited.data.rows
         if row not in rows.index:
             raise InputError(f"the frame has no row {row!r}")
-        nodes = held.rows("feasibility_nodes", draw=0).assign(place=lambda f: [row_place(i) for i in f["row_id"]])
+        nodes = audited.rows("feasibility_nodes", draw=0).assign(place=lambda f: [row_place(i) for i in f["row_id"]])
         by_place = nodes.set_index("place")["node"]
-        evidence = held.rows("evidence", method=self.METHOD, role="cheapest", protected_attribute=self._fitted.attribute)
+        evidence = audited.rows(
+            "evidence", method=self.METHOD, role="cheapest", protected_attribute=self._fitted.attribute
+        )
         place = int(rows.index.get_loc(row))
         ways = {row_place(a): row_place(b) for a, b in zip(evidence["row_id"], evidence["other_row_id"], strict=True)}
         if place not in ways:
             raise NotComputedError(f"row {row!r} has no path: it was approved, was refused, or nobody is in reach")
-        edges = held.tables["feasibility_edges"]
+        edges = audited.tables["feasibility_edges"]
         starts = np.searchsorted(edges["source"].to_numpy(), np.arange(int(nodes["node"].max()) + 2)).astype(np.int64)
         graph = FeasibilityGraph(starts, edges["destination"].to_numpy(), edges["distance"].to_numpy())
         way = shortest_path(graph, int(by_place[place]), int(by_place[ways[place]]))
@@ -427,28 +429,28 @@ class RecourseAwareRanking(Results):
         Raises:
             InputError: It has a row that was not fitted.
         """
-        held = self._fitted.run
-        wanted = rows_of(X, held.data.rows)
-        strangers = ~wanted.index.isin(held.data.rows.index)
+        audited = self._fitted.run
+        chosen = rows_of(X, audited.data.rows)
+        strangers = ~chosen.index.isin(audited.data.rows.index)
         if strangers.any():
-            raise InputError(f"row {wanted.index[strangers][0]!r} is not in the list that was fitted")
-        rows = held.rows("reranked", protected_attribute=self._fitted.attribute)
+            raise InputError(f"row {chosen.index[strangers][0]!r} is not in the list that was fitted")
+        rows = audited.rows("reranked", protected_attribute=self._fitted.attribute)
         rows = rows[rows["order"].isin(("list", "fair_star", "foeir"))]
-        frame = rows.set_index(held.labels(rows["row_id"]))
+        frame = rows.set_index(audited.labels(rows["row_id"]))
         numbers = ["rank", "rank_after", "block", "block_after"]
-        frame = frame[[*numbers, "cost", "cost_after", "attained", "refusal"]].reindex(wanted.index)
+        frame = frame[[*numbers, "cost", "cost_after", "attained", "refusal"]].reindex(chosen.index)
         frame = frame.astype(dict.fromkeys(numbers, "Int64"))
-        frame["offer"] = self._offers(wanted.index)
-        return wanted.native(frame)
+        frame["offer"] = self._offers(chosen.index)
+        return chosen.native(frame)
 
     def _offers(self, index: pd.Index) -> list[str | None]:
         """What each row is to change, as JSON: column -> value."""
-        held = self._fitted.run
-        offers = held.rows("offers", protected_attribute=self._fitted.attribute)
+        audited = self._fitted.run
+        offers = audited.rows("offers", protected_attribute=self._fitted.attribute)
         offers = offers[offers["order"].isin(("list", "fair_star", "foeir"))]
         changes: dict[Any, dict[str, str]] = {}
         for label, name, value in zip(
-            held.labels(offers["row_id"]), offers["attribute"], offers["to_value"], strict=True
+            audited.labels(offers["row_id"]), offers["attribute"], offers["to_value"], strict=True
         ):
             changes.setdefault(label, {})[name] = value
         return [json.dumps(changes[label]) if label in changes else None for label in index]
@@ -464,7 +466,12 @@ class RecourseAwareRanking(Results):
 
 
 def asked(
-    model: Any, X: Any, y: Any, sensitive_features: Any, favourable: Any, threshold: float = 0.5  # noqa: N803
+    model: Any,
+    X: Any,
+    y: Any,
+    sensitive_features: Any,
+    favourable: Any,
+    threshold: float = 0.5,
 ) -> tuple[Data, Model | None]:
     """The rows with their decisions, and the model that is asked; None where the decisions alone are looked at.
 
@@ -502,7 +509,9 @@ def _above(scores: Any, threshold: float) -> Any:
     if isinstance(scores, pd.Series):
         return (scores >= threshold).where(scores.notna()).astype("boolean").rename(scores.name)
     values = np.asarray(scores.to_numpy() if hasattr(scores, "to_numpy") else scores, dtype=np.float64)
-    return pd.array(np.where(np.isnan(values), None, values >= threshold), dtype="boolean").to_numpy(object, na_value="")
+    return pd.array(np.where(np.isnan(values), None, values >= threshold), dtype="boolean").to_numpy(
+        object, na_value=""
+    )
 
 
 def _value(column: Any, text: str) -> Any:

@@ -1,4 +1,4 @@
-"""A user's model, asked by the stages as a model from a file is: anything with ``predict_proba``, ``predict`` or a call."""
+"""A user's model for the stages: anything with ``predict_proba`` or ``predict``, or a function."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import InputError
-from evenhand.frames import Rows
+from evenhand.frame_rows import Rows
 from tasks.numerics.arrays import Bools, Floats
 from tasks.numerics.attributions import Linear, log_odds
 from tasks.scoring.models import Facts, linear_form
@@ -53,9 +53,9 @@ class Answering:
         values = values.reshape(-1) if values.ndim == 2 and values.shape[1] == 1 else values
         if values.shape != (n,):
             raise InputError(f"the model ({name}) gives {values.shape} for {n} rows; one number a row is expected")
-        if values.dtype.kind not in "fiub" or self.favourable not in (None, 1, True):
-            if not hasattr(self.model, "predict_proba"):
-                values = values == (1 if self.favourable is None else self.favourable)
+        classes = values.dtype.kind not in "fiub" or self.favourable not in (None, 1, True)
+        if classes and not hasattr(self.model, "predict_proba"):
+            values = values == (1 if self.favourable is None else self.favourable)
         scores: Floats = values.astype(np.float64)
         if ((scores < 0) | (scores > 1)).any():
             raise InputError(f"the model ({name}) gives {scores.min():g} to {scores.max():g}; give probabilities")

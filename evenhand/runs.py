@@ -13,12 +13,12 @@ import pandas as pd
 import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
-from evenhand.errors import InputError, missing_extra
-from evenhand.frames import Rows, decided, rows_of, sensitive_of
+from evenhand.errors import InputError
+from evenhand.frame_rows import Rows, decided, rows_of, sensitive_of
 from schemas.audit.model import Model
 from schemas.audit.source import Source
 from schemas.audit.spec import AuditSpec
-from schemas.errors import SpecError, nearest
+from schemas.errors import missing_extra, nearest
 from tasks.numerics.arrays import Bools
 from tasks.pipeline import registry
 
@@ -233,8 +233,3 @@ def given_columns(names: Sequence[str], what: str, rows: Rows) -> list[str]:
         if name not in rows.names:
             raise InputError(f"{what} names {name!r}, and X has no such column; {nearest(name, rows.names)}")
     return list(names)
-
-
-def not_fit(error: SpecError) -> InputError:
-    """A fault of the arguments, without the words about files of specs."""
-    return InputError(str(error).removeprefix("arguments: "))

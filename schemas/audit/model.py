@@ -50,7 +50,7 @@ class Model(Strict):
         "none", "rule", "file", "object", "logistic_regression", "random_forest", "gradient_boosting", "net"
     ] = Field(
         "logistic_regression",
-        description="fitted to the decisions, or given as a rule, a file, or an object in Python (no spec file has one)",
+        description="fitted to the decisions, or given as a rule, a file, or an object in Python (in no spec file)",
     )
     rule: Rule | None = Field(None, description="the rule of the kind `rule`")
     file: GivenModel | None = Field(None, description="the file of the kind `file`")

@@ -47,9 +47,9 @@ def reader_of(source: Source) -> ModuleType:
 
             return hmda
         case "frame":
-            from tasks.ingest.sources import frames
+            from tasks.ingest.sources import memory
 
-            return frames
+            return memory
 
 
 def digest(source: Source) -> str:

@@ -354,9 +354,9 @@ def decided(y: Any, favourable: Any, rows: Rows) -> tuple[str, Bools]:
 
 def _series(values: Any, rows: Rows, what: str, default: str, columns: int | None = None) -> dict[str, pa.Array]:
     """Columns of text out of a series, an array or a frame, as long as the rows."""
-    if isinstance(values, pd.Series | pd.DataFrame) and rows.namespace == "pandas":
-        if len(values) == len(rows) and not values.index.equals(rows.index):
-            raise InputError(f"{what} has another index than X; take both from one frame")
+    indexed = isinstance(values, pd.Series | pd.DataFrame) and rows.namespace == "pandas"
+    if indexed and len(values) == len(rows) and not values.index.equals(rows.index):
+        raise InputError(f"{what} has another index than X; take both from one frame")
     if isinstance(values, pd.Series):
         frame = values.to_frame(default if values.name is None else str(values.name))
     elif isinstance(values, pd.DataFrame):
