@@ -57,16 +57,16 @@ _ROOT = str(Path(__file__).parents[1])
 
 
 def _take_own(name: str) -> None:
-    """Load a package from beside this one, whatever folder of the same name comes before it on the path.
+    """Load a package from the folder of this one, although the path may have another of the same name before it.
 
     Raises:
         ImportError: Another package of that name is loaded already.
     """
     loaded = sys.modules.get(name)
-    own = str(Path(_ROOT, name))
+    place = str(Path(_ROOT, name))
     if loaded is not None:
-        places = [str(Path(place).resolve()) for place in getattr(loaded, "__path__", ())]
-        if str(Path(own).resolve()) not in places:
+        places = [str(Path(path).resolve()) for path in getattr(loaded, "__path__", ())]
+        if str(Path(place).resolve()) not in places:
             folder = places[0] if places else getattr(loaded, "__file__", "another place")
             raise ImportError(
                 f"evenhand needs its own package {name!r}, and {folder} is loaded under that name: import evenhand "
@@ -75,7 +75,7 @@ def _take_own(name: str) -> None:
         return
     spec = PathFinder.find_spec(name, [_ROOT])
     if spec is None or spec.loader is None:
-        raise ImportError(f"evenhand is not installed whole: {own} is missing; install it again")
+        raise ImportError(f"evenhand is not installed whole: {place} is missing; install it again")
     module = module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

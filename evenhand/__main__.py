@@ -1,4 +1,4 @@
-"""Entry point of ``evenhand`` and ``python -m evenhand``: the command, whatever folder it is run from."""
+"""Entry point of ``evenhand`` and ``python -m evenhand``: the command, from any folder."""
 
 import os
 from pathlib import Path

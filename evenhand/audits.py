@@ -65,7 +65,7 @@ def audit(
         columns: Column -> keys of an audit spec that its values do not show.
         methods: Names of methods, or name -> settings; those of an audit by default if None.
         causal_graph: `CausalGraph` or what one is made of, for methods that need one.
-        model: Audited beside the decisions: anything with `predict_proba` or `predict`; one is fitted if None.
+        model: Audited as well: anything with `predict_proba` or `predict`; one is fitted if None.
         columns_complete: Whether the frame holds every column that the decision rests on.
         random_state: Seed.
         lake: Directory that keeps the run, as ``evenhand audit --lake`` does; None keeps nothing.
@@ -123,16 +123,16 @@ def _decision(rows: Rows, name: str, favourable: Any, unfavourable: Any) -> dict
             if text not in present:
                 raise InputError(f"no row of {name!r} holds the {what} value {text!r}; {nearest(text, present)}")
         sides.append(texts)
-    others = [text for text in present if text not in sides[0]]
+    other_values = [text for text in present if text not in sides[0]]
     if not sides[0]:
         raise InputError(f"favourable is not given: which values of {name!r} favour the applicant ({present})?")
-    if unfavourable is None and len(others) > 1:
-        shown = ", ".join(repr(text) for text in others[:MOST_SHOWN])
-        raise InputError(f"{name!r} holds {shown} beside: say which of them do not favour, unfavourable=[...]")
-    if not others:
+    if unfavourable is None and len(other_values) > 1:
+        values_text = ", ".join(repr(text) for text in other_values[:MOST_SHOWN])
+        raise InputError(f"{name!r} holds {values_text}, too: say which of them do not favour, unfavourable=[...]")
+    if not other_values:
         raise InputError(f"{name!r} has one class only: all decisions are favourable")
-    listed = sides[1] or others
-    neither = [text for text in others if text not in listed]
+    listed = sides[1] or other_values
+    neither = [text for text in other_values if text not in listed]
     return {"column": name, "favourable": sides[0], "unfavourable": listed, "neither": neither}
 
 
@@ -175,7 +175,7 @@ def _checked(values: Mapping[str, Any]) -> AuditSpec:
 
 
 def _in_memory(spec: AuditSpec, rows: Rows, notes: list[str]) -> "AuditResult":
-    """Run every stage, hold its tables against their declarations where Great Expectations is there to do it."""
+    """Run every stage, and validate its tables where Great Expectations is installed."""
     from schemas.tables.applications import VALIDATIONS
     from tasks.in_memory import call_plainly
     from tasks.pipeline.stage import hold
@@ -263,16 +263,16 @@ class AuditResult:
             NotComputedError: The audit did not answer it.
         """
         name = self._attribute(attribute)
-        judged = self._judged(question, name)
+        verdicts = self._judged(question, name)
         if question != "approval_rates":
-            if not len(judged):
+            if not len(verdicts):
                 reason = self._whole(question)
                 raise NotComputedError(f"{question} was not answered{': ' + reason if reason else ''}")
-            return _verdict_frame(judged, name)
+            return _verdict_frame(verdicts, name)
         rates = self._measure("approval_rate", name)
-        if len(judged):
-            verdicts = _verdict_frame(judged, name)
-            rates.update(verdicts[["state", "reason"]])
+        if len(verdicts):
+            by_verdict = _verdict_frame(verdicts, name)
+            rates.update(by_verdict[["state", "reason"]])
         return rates
 
     def difference(self, attribute: str | None = None) -> pd.DataFrame:
@@ -328,8 +328,8 @@ class AuditResult:
 
     def _whole(self, question: str) -> str:
         rows = self.tables["verdicts"].to_pandas()
-        whole = rows[(rows["theory"] == QUESTIONS[question]) & (rows["role"] == "theory")]
-        return str(whole["reason"].iloc[0]) if len(whole) else ""
+        summary = rows[(rows["theory"] == QUESTIONS[question]) & (rows["role"] == "theory")]
+        return str(summary["reason"].iloc[0]) if len(summary) else ""
 
 
 def _verdict_frame(rows: pd.DataFrame, attribute: str) -> pd.DataFrame:

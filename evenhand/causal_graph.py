@@ -125,14 +125,14 @@ class CausalGraph:
         from tasks.counterfactuals.generators import World  # loads what fits mechanisms
         from tasks.preprocessing.columns import Grouped
 
-        whole = rows_of(X)
-        sensitive = sensitive_of(sensitive_features, whole)
-        known = {*whole.names, *sensitive}
+        every = rows_of(X)
+        sensitive = sensitive_of(sensitive_features, every)
+        names_of_columns = {*every.names, *sensitive}
         for name in dict.fromkeys(name for edge in self.edges for name in edge):
-            if name not in known:
+            if name not in names_of_columns:
                 raise InputError(f"the graph has a node {name!r}, and X has no such column")
-        complete = whole.complete
-        rows = whole.rows(complete)
+        complete = every.complete
+        rows = every.rows(complete)
         groups, protected = {}, []
         for name, text in sensitive.items():
             names, codes = np.unique(np.array(text.to_pylist(), dtype=str)[complete], return_inverse=True)

@@ -16,7 +16,7 @@ from tasks.numerics.problem import Mediation
 
 
 class CounterfactualFairClassifier(ClassifierMixin, Results):  # type: ignore[misc]  # scikit-learn has no types
-    """A network whose scores change little when mediators take the values of another group (GCFN).
+    """A network with scores that change little when mediators take the values of another group (GCFN).
 
     Ma, Melnychuk, Frauen and Feuerriegel. Generators learn the mediators of every group given the covariates; the
     classifier then minimises cross-entropy plus `weight` times the worst generator's mean squared change of the score
@@ -164,7 +164,7 @@ def _classes(y: Any, rows: Rows) -> tuple[Any, Any]:
         raise InputError(f"y has {len(values):,} rows, and X has {len(rows):,}")
     missing = pd.isna(values)
     if missing.any():
-        label = rows.index[int(missing.argmax())]
+        label = rows.label(int(missing.argmax()))
         raise InputError(f"y has no value in {int(missing.sum()):,} rows (the first is {label!r}), it holds NaN")
     check_classification_targets(values)
     classes = np.unique(values)
@@ -178,7 +178,7 @@ class _Trained:
     """Generators and a classifier, after the stages that trained them."""
 
     def __init__(self, imaginer: Any, case: Any, predictor: Any, scales: Any) -> None:
-        """Keep what new rows are asked with."""
+        """Keep what scores new rows."""
         self.imaginer, self.case, self.predictor, self.scales = imaginer, case, predictor, scales
 
     @classmethod

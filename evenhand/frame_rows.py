@@ -80,6 +80,10 @@ class Rows:
         """Number of rows."""
         return self.text.num_rows
 
+    def label(self, at: int) -> Any:
+        """The label of a row in the index, as Python has it."""
+        return self.index[at : at + 1].tolist()[0]
+
     @property
     def complete(self) -> Bools:
         """``(n,)`` rows with a value in every column."""
@@ -97,7 +101,7 @@ class Rows:
         for column in chosen:
             texts = self.text[column.name].to_pylist()
             if "" in texts:
-                label = self.index[texts.index("")]
+                label = self.label(texts.index(""))
                 raise InputError(f"column {column.name!r} has no value in row {label!r}; fill it in, or leave it out")
             continuous = column.kind is Kind.CONTINUOUS
             parts.append(np.array(texts, float) if continuous else category_codes(texts, categories[column.name]))
@@ -114,10 +118,11 @@ class Rows:
         return Rows(self.columns, text, self.index[chosen], self.namespace)
 
     def native(self, results: pd.DataFrame) -> Any:
-        """A frame of results by row, in the kind of frame that came in; numbers of rows stand in the column `row`."""
+        """Results by row as a frame of the same library; without an index, the column `row` has the numbers."""
         if self.namespace in ("pandas", "numpy"):
             return results
-        plain = {ROW: results.index.to_list()} | {str(name): results[name].to_list() for name in results.columns}
+        cells = results.astype(object).where(results.notna(), None)
+        plain = {ROW: results.index.to_list()} | {str(name): cells[name].to_list() for name in cells.columns}
         return nw.from_dict(plain, backend=self.namespace).to_native()
 
     def frame_of(self, values: Floats, categories: Sequence[Sequence[str]]) -> Any:
@@ -140,8 +145,8 @@ class Rows:
             return nw.from_dict({name: list(part) for name, part in parts.items()}, backend=self.namespace).to_native()
         frame = pd.DataFrame(parts)
         for column in self.columns:
-            whole = pd.api.types.is_integer_dtype(column.dtype) and column.kind is Kind.CONTINUOUS
-            if not whole or bool((frame[column.name] % 1 == 0).all()):
+            integers = pd.api.types.is_integer_dtype(column.dtype) and column.kind is Kind.CONTINUOUS
+            if not integers or bool((frame[column.name] % 1 == 0).all()):
                 frame[column.name] = frame[column.name].astype(column.dtype)
         return frame
 
@@ -190,7 +195,7 @@ def _native(frame: Any, what: str) -> tuple[Any, pd.Index, str]:
     if isinstance(frame, pd.DataFrame):
         _check_names(frame.columns, what)
         if not frame.index.is_unique:
-            label = frame.index[frame.index.duplicated()][0]
+            label = frame.index[frame.index.duplicated()].tolist()[0]
             raise InputError(f"the index of {what} has {label!r} more than once; reset_index(drop=True) numbers rows")
         return nw.from_native(frame, eager_only=True), frame.index, "pandas"
     if isinstance(frame, pa.Table):
@@ -203,13 +208,13 @@ def _native(frame: Any, what: str) -> tuple[Any, pd.Index, str]:
 
 
 def _check_names(names: Any, what: str) -> None:
-    seen: set[Any] = set()
+    names_before: set[Any] = set()
     for name in names:
         if not isinstance(name, str):
             raise InputError(f"{what} has a column {name!r}, whose name is no text; rename it")
-        if name in seen:
+        if name in names_before:
             raise InputError(f"{what} has two columns {name!r}; every column needs its own name")
-        seen.add(name)
+        names_before.add(name)
 
 
 def _column(series: Any, name: str, what: str) -> Column:
@@ -285,8 +290,8 @@ def _check_seen(text: pa.Array, column: Column, what: str) -> None:
         return
     unseen = [value for value in present if value and value not in column.values]
     if unseen:
-        known = ", ".join(repr(value) for value in list(column.values)[:6])
-        raise InputError(f"column {column.name!r} of {what} holds {unseen[0]!r}, which fit has not seen ({known})")
+        listing = ", ".join(repr(value) for value in list(column.values)[:6])
+        raise InputError(f"column {column.name!r} of {what} holds {unseen[0]!r}, which fit has not seen ({listing})")
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -332,7 +337,7 @@ def decided(y: Any, favourable: Any, rows: Rows) -> tuple[str, Bools]:
     values = text.to_pylist()
     if "" in values:
         missing = sum(value == "" for value in values)
-        label = rows.index[values.index("")]
+        label = rows.label(values.index(""))
         raise InputError(f"y has no value in {missing:,} rows (the first is {label!r}); leave these rows out")
     if favourable is None:
         wrong = sorted(set(values) - {"0", "1", "true", "false"})
@@ -343,8 +348,8 @@ def decided(y: Any, favourable: Any, rows: Rows) -> tuple[str, Bools]:
         listed = favourable if isinstance(favourable, list | tuple | set | frozenset) else [favourable]
         favours = {cell(value) for value in listed}
         if not favours & set(values):
-            known = ", ".join(repr(value) for value in sorted(set(values))[:6])
-            raise InputError(f"no row of y holds the favourable value {listed[0]!r}; y holds {known}")
+            listing = ", ".join(repr(value) for value in sorted(set(values))[:6])
+            raise InputError(f"no row of y holds the favourable value {listed[0]!r}; y holds {listing}")
     decisions = np.array([value in favours for value in values], dtype=np.bool_)
     if decisions.all() or not decisions.any():
         side = "favourable" if decisions.all() else "unfavourable"

@@ -148,8 +148,8 @@ class RunReader:
         key = QUESTIONS[question]
         if key == "outcome":
             return {*OUTCOMES, *(f"{name}_{of}" for name in OUTCOMES for of in ("difference", "ratio"))}
-        judged = (judgement for method in METHODS.values() for judgement in method.verdict_measures)
-        return {judgement.measure for judgement in judged if judgement.theory == key}
+        judgements = (judgement for method in METHODS.values() for judgement in method.verdict_measures)
+        return {judgement.measure for judgement in judgements if judgement.theory == key}
 
     def _published(self, name: str, before: str) -> pd.DataFrame:
         """A publishable table; a run of an early version has none, and its tables take their place."""

@@ -122,7 +122,7 @@ class CounterfactualSituationTesting(Results):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any) -> Self:  # noqa: N803 as scikit-learn
-        """Fit the mechanisms of the graph, imagine every applicant, and compare neighbours.
+        """Fit the mechanisms of the graph, and compare neighbours of applicants and counterfactuals.
 
         Args:
             X: ``(n, p)`` frame of the columns of the graph and of the distance.
@@ -210,7 +210,7 @@ class GroupCounterfactuals(Results):
         Raises:
             InputError: A fault of the frame, the model or the groups; it names the column.
         """
-        data, model = asked(self.model, X, y, sensitive_features, self.favourable)
+        data, model = with_model(self.model, X, y, sensitive_features, self.favourable)
         changes = self.actionable
         overrides = None if changes is None else {name: {"constraint": changes[name]} for name in changes}
         given_columns(list(changes or {}), "actionable", data.rows)
@@ -276,7 +276,7 @@ class GroupCounterfactuals(Results):
         graph = FeasibilityGraph(starts, edges["destination"].to_numpy(), edges["distance"].to_numpy())
         way = shortest_path(graph, int(by_place[place]), int(by_place[ways[place]]))
         first = nodes.drop_duplicates("node").set_index("node")["place"]
-        places = [place, *(int(first[node]) for node in way[1:-1]), *([ways[place]] if len(way) > 1 else [])]
+        places = [place, *(int(first[node]) for node in way[1:-1]), ways[place]]  # alike rows share a node
         labels = rows.index[places]
         values = {c.name: [_value(c, rows.text[c.name][at].as_py()) for at in places] for c in rows.columns}
         return rows.native(pd.DataFrame(values, index=labels))
@@ -333,7 +333,7 @@ class ExplanationConsistency(Results):
         Raises:
             InputError: A fault of the frame, the model or the groups; it names the column.
         """
-        data, model = asked(self.model, X, y, sensitive_features, self.favourable)
+        data, model = with_model(self.model, X, y, sensitive_features, self.favourable)
         names = given_columns(list(self.comparable_by), "comparable_by", data.rows)
         roles: dict[str, dict[str, Any]] = {name: {"role": ["financial"]} for name in names}
         for name, keys in (self.columns or {}).items():
@@ -351,7 +351,7 @@ class ExplanationConsistency(Results):
 
 
 class RecourseAwareRanking(Results):
-    """Applicants ranked by what they would have to change, and the list ranked anew by offers of recourse (RAGUEL).
+    """Applicants ranked by recourse cost, and the list ranked again with offers of recourse (RAGUEL).
 
     Haldar, Cunningham and Ferhatosmanoglu (2022). `by_group` is the recourse cost of a group: the weighted distance to
     a favourable decision, in standard deviations.
@@ -392,7 +392,7 @@ class RecourseAwareRanking(Results):
         self.random_state = random_state
 
     def fit(self, X: Any, scores: Any = None, *, sensitive_features: Any) -> Self:  # noqa: N803 as scikit-learn
-        """Price the way of every denied applicant, and rank the list anew.
+        """Price the path of every denied applicant, and rank the list again.
 
         Args:
             X: ``(n, p)`` frame.
@@ -403,7 +403,7 @@ class RecourseAwareRanking(Results):
             InputError: A fault of the frame, the scores or the groups; it names the column.
         """
         above = None if scores is None else _above(scores, self.threshold)
-        data, model = asked(self.model, X, above, sensitive_features, None, self.threshold)
+        data, model = with_model(self.model, X, above, sensitive_features, None, self.threshold)
         given_columns(list(self.actionable or {}), "actionable", data.rows)
         changes = self.actionable
         overrides = None if changes is None else {name: {"recourse": {"weight": changes[name]}} for name in changes}
@@ -433,7 +433,7 @@ class RecourseAwareRanking(Results):
         chosen = rows_of(X, audited.data.rows)
         strangers = ~chosen.index.isin(audited.data.rows.index)
         if strangers.any():
-            raise InputError(f"row {chosen.index[strangers][0]!r} is not in the list that was fitted")
+            raise InputError(f"row {chosen.index[strangers].tolist()[0]!r} is not in the list that was fitted")
         rows = audited.rows("reranked", protected_attribute=self._fitted.attribute)
         rows = rows[rows["order"].isin(("list", "fair_star", "foeir"))]
         frame = rows.set_index(audited.labels(rows["row_id"]))
@@ -465,15 +465,15 @@ class RecourseAwareRanking(Results):
         return frame.assign(order=frame["order"].fillna("before")).rename(columns={"order": "list"})
 
 
-def asked(
+def with_model(
     model: Any,
-    X: Any,
+    X: Any,  # noqa: N803 as scikit-learn
     y: Any,
     sensitive_features: Any,
     favourable: Any,
     threshold: float = 0.5,
 ) -> tuple[Data, Model | None]:
-    """The rows with their decisions, and the model that is asked; None where the decisions alone are looked at.
+    """The rows with their decisions, and the model; None where the decisions alone are looked at.
 
     Raises:
         InputError: A fault of the frame, the model or the groups.

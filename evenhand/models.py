@@ -62,7 +62,7 @@ class Answering:
         return scores
 
     def _answer(self, frame: Any) -> tuple[Any, int]:
-        """What the model says, and the place of the favourable class in it."""
+        """The answer of the model, and the place of the favourable class in it."""
         if hasattr(self.model, "predict_proba"):
             classes = list(getattr(self.model, "classes_", ()))
             if self.favourable is not None and classes and self.favourable not in classes:
@@ -97,5 +97,5 @@ class Answering:
         return log_odds(self.probability(x))
 
     def gradient(self, x: Floats) -> Floats:
-        """Never asked for: a model in memory is linear, or is explained by differences."""
+        """Not used: a model in memory is linear, or is explained by differences."""
         raise InputError(f"the model ({type(self.model).__name__}) has no gradient for {len(x)} rows")

@@ -64,13 +64,13 @@ class Measured:
         """
         rows = self.rows[self.rows["measure"] == measure]
         if not len(rows):
-            known = ", ".join(sorted(set(self.rows["measure"])))
-            raise NotComputedError(f"{measure} was not computed; there are {known}")
-        wanted = json.dumps(dict(parameters or {}), sort_keys=True)
-        chosen = rows[rows["parameters"] == wanted]
+            computed = ", ".join(sorted(set(self.rows["measure"])))
+            raise NotComputedError(f"{measure} was not computed; there are {computed}")
+        key = json.dumps(dict(parameters or {}), sort_keys=True)
+        chosen = rows[rows["parameters"] == key]
         if not len(chosen):
-            known = "; ".join(sorted(set(rows["parameters"]))[:8])
-            raise NotComputedError(f"{measure} was not computed with {wanted}; there are {known}")
+            computed = "; ".join(sorted(set(rows["parameters"]))[:8])
+            raise NotComputedError(f"{measure} was not computed with {key}; there are {computed}")
         return group_frame(chosen, self.attribute)
 
     def frame(self) -> pd.DataFrame:

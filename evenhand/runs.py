@@ -78,11 +78,11 @@ class Data:
             InputError: No row is of that group.
         """
         names, text = list(self.sensitive), {name: pd.Series(a.to_pylist()) for name, a in self.sensitive.items()}
-        wanted = list(reference) if isinstance(reference, tuple) else [reference] * len(names)
-        if len(wanted) != len(names) or (len(names) > 1 and isinstance(reference, str)):
+        values = list(reference) if isinstance(reference, tuple) else [reference] * len(names)
+        if len(values) != len(names) or (len(names) > 1 and isinstance(reference, str)):
             raise InputError(f"reference is {reference!r}; give a tuple with a group of {', '.join(names)}")
         references = {}
-        for name, value in zip(names, wanted, strict=True):
+        for name, value in zip(names, values, strict=True):
             groups = sorted(set(text[name]) - {""})
             group = str(text[name][text[name] != ""].value_counts().idxmax()) if value is None else str(value)
             if group not in groups:
@@ -105,7 +105,7 @@ def spec_of(
     random_state: Any = 0,
     further: Mapping[str, Any] | None = None,
 ) -> AuditSpec:
-    """The audit spec that says the same as the arguments of a class.
+    """The audit spec with the meaning of the arguments of a class.
 
     Args:
         data: Rows, decisions and groups.
@@ -145,7 +145,7 @@ def spec_of(
 
 
 def merged(inferred: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
-    """A column by its values, and by what the user says of it; another type takes the categories with it."""
+    """A column of a spec by its values and by the keys of the user; without categories where another type is set."""
     out = {**inferred, **override}
     if out["type"] not in ("ordinal", "binary") and "order" not in override:
         out.pop("order", None)
@@ -212,7 +212,7 @@ def run(data: Data, spec: AuditSpec, subject: str, until: str = "measure") -> Ru
 
 
 def calling(call: Callable[[], Any], subject: str) -> Any:
-    """The result of stages, on one thread; a library that is missing is told with the extra that installs it."""
+    """The result of stages, on one thread; an error names the extra of a library that is not installed."""
     try:
         with threadpool_limits(1, user_api="blas"):
             return call()
