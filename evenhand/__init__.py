@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evenhand import datasets, errors
-    from evenhand.audits import audit
+    from evenhand.audits import AuditResult, audit
     from evenhand.causal_graph import CausalGraph
     from evenhand.fair_classifier import CounterfactualFairClassifier
     from evenhand.lakes import open  # noqa: A004 read as `evenhand.open`
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdjustedDisparity",
+    "AuditResult",
     "CausalGraph",
     "CounterfactualFairClassifier",
     "CounterfactualSituationTesting",
@@ -42,6 +43,7 @@ _HOMES = {
     "audit": "evenhand.audits",
     "open": "evenhand.lakes",
     "AdjustedDisparity": "evenhand.methods",
+    "AuditResult": "evenhand.audits",
     "CausalGraph": "evenhand.causal_graph",
     "CounterfactualFairClassifier": "evenhand.fair_classifier",
     "CounterfactualSituationTesting": "evenhand.methods",

@@ -1,6 +1,7 @@
 """A classifier that is trained to score applicants as it would in another group (GCFN)."""
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
@@ -75,6 +76,7 @@ class CounterfactualFairClassifier(ClassifierMixin, Results):  # type: ignore[mi
             InputError: A fault of the frame, the classes or the groups; it names the column.
             MissingExtraError: torch is not installed.
         """
+        calling(lambda: import_module("torch"), "GCFN")
         rows = rows_of(X)
         self.classes_, decisions = _classes(y, rows)
         data = Data.joined(rows, sensitive_of(sensitive_features, rows), "decision", decisions)

@@ -42,7 +42,7 @@ class Rows:
         self.file = place / "rows.csv"
         frame.to_csv(self.file, index=False)
         self.complete = frame[features].notna().all(axis=1) & frame["race"].notna()
-        numbers = frame.loc[self.complete, features].to_numpy(float)
+        numbers = frame.loc[self.complete, features].astype(float)
         self.model = make_pipeline(StandardScaler(), LogisticRegression())
         self.model.fit(numbers, frame.loc[self.complete, "approve"])
         self.model_file = place / "model.skops"
