@@ -1,5 +1,7 @@
 """Errors of the package: the tree of ``schemas.errors``, and what a program can do wrong with a frame."""
 
+from sklearn import exceptions
+
 from schemas.errors import (
     DataQualityError,
     EvenhandError,
@@ -32,5 +34,5 @@ class NotComputedError(EvenhandError, LookupError):
     """A result that these settings do not produce."""
 
 
-class NotFittedError(EvenhandError, ValueError, AttributeError):
+class NotFittedError(EvenhandError, exceptions.NotFittedError):  # type: ignore[misc]  # scikit-learn has no types
     """A result was read before ``fit``."""

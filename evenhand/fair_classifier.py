@@ -79,6 +79,7 @@ class CounterfactualFairClassifier(ClassifierMixin, Results):  # type: ignore[mi
         calling(lambda: import_module("torch"), "GCFN")
         rows = rows_of(X)
         self.classes_, decisions = _classes(y, rows)
+        rows.arrays(rows.names, {column.name: column.categories for column in rows.columns})  # refuses a missing value
         data = Data.joined(rows, sensitive_of(sensitive_features, rows), "decision", decisions)
         roles = {name: {"role": ["mediator"]} for name in self._mediators(rows)}
         for name in rows.names:
@@ -99,11 +100,18 @@ class CounterfactualFairClassifier(ClassifierMixin, Results):  # type: ignore[mi
             reference=self.reference,
             columns=roles,
             random_state=self.random_state,
+            further={"leakage": {"allow": list(rows.names)}, "verdicts": {"copies": "keep"}},
         )
         audited = run(data, spec, "GCFN")
         self._keep(audited, self.METHOD, "lender")
         self._trained = calling(lambda: _Trained.of(audited, self.weight), "GCFN")
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Two classes, as fairness is about a favourable and an unfavourable one."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
 
     def _mediators(self, rows: Rows) -> list[str]:
         return list(rows.names) if self.mediators is None else given_columns(list(self.mediators), "mediators", rows)
@@ -127,7 +135,8 @@ class CounterfactualFairClassifier(ClassifierMixin, Results):  # type: ignore[mi
 
     def predict(self, X: Any) -> Any:  # noqa: N803 as scikit-learn
         """``(n,)`` the more probable class."""
-        return self.classes_[(self.predict_proba(X)[:, 1] >= 0.5).astype(int)]
+        scores = self.predict_proba(X)[:, 1]
+        return self.classes_[(scores >= 0.5).astype(int)]
 
     def counterfactuals(self, X: Any, sensitive_features: Any) -> Any:  # noqa: N803 as scikit-learn
         """The mediators of every row in every other group, by the most typical generator.

@@ -4,6 +4,7 @@ pandas, polars and pyarrow frames are read through narwhals; arrays of two dimen
 Scope: the shape of what a user hands in, and faults in it. What the stages make of the rows: ``evenhand.runs``.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -102,7 +103,9 @@ class Rows:
             texts = self.text[column.name].to_pylist()
             if "" in texts:
                 label = self.label(texts.index(""))
-                raise InputError(f"column {column.name!r} has no value in row {label!r}; fill it in, or leave it out")
+                raise InputError(
+                    f"column {column.name!r} has no value (NaN) in row {label!r}; fill it in, or leave it out"
+                )
             continuous = column.kind is Kind.CONTINUOUS
             parts.append(np.array(texts, float) if continuous else category_codes(texts, categories[column.name]))
         return Columns(
@@ -173,6 +176,11 @@ def rows_of(frame: Any, like: Rows | None = None, what: str = "X") -> Rows:
     if like is None:
         columns = tuple(_column(native[name], name, what) for name in native.columns)
     else:
+        if namespace == "numpy" and len(native.columns) != len(like.names):
+            number = len(native.columns)
+            raise InputError(
+                f"{what} has {number} features, but evenhand is expecting {len(like.names)} features as input"
+            )
         absent = [name for name in like.names if name not in native.columns]
         if absent:
             raise InputError(f"{what} has no column {absent[0]!r}, which the fitted frame had")
@@ -186,18 +194,28 @@ def rows_of(frame: Any, like: Rows | None = None, what: str = "X") -> Rows:
 
 def _native(frame: Any, what: str) -> tuple[Any, pd.Index, str]:
     """The frame for narwhals, its index and what it is of."""
-    if isinstance(frame, np.ndarray | list | tuple):
+    if hasattr(frame, "tocsr"):
+        raise InputError(
+            f"Sparse data was passed for {what}, but dense data is required. Use '.toarray()' to convert it."
+        )
+    plain = not hasattr(frame, "columns") and not hasattr(frame, "column_names") and hasattr(frame, "__array__")
+    if plain or isinstance(frame, list | tuple):
         array = np.asarray(frame)
+        if array.dtype.kind == "c":
+            raise InputError(f"Complex data not supported: {what} holds complex numbers")
         if array.ndim != 2:
-            raise InputError(f"{what} has {array.ndim} dimensions; give a frame, or an array of rows and columns")
+            raise InputError(f"{what} has {array.ndim} dimensions; give a frame, or a 2D array: Reshape your data")
+        if not array.shape[1]:
+            raise InputError(f"{what} has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
         names = [f"x{at}" for at in range(array.shape[1])]
-        return nw.from_native(pd.DataFrame(array, columns=names), eager_only=True), pd.RangeIndex(len(array)), "numpy"
+        columns = pd.DataFrame(array, columns=names).infer_objects()
+        return nw.from_native(columns, eager_only=True), pd.RangeIndex(len(array)), "numpy"
     if isinstance(frame, pd.DataFrame):
         _check_names(frame.columns, what)
         if not frame.index.is_unique:
             label = frame.index[frame.index.duplicated()].tolist()[0]
             raise InputError(f"the index of {what} has {label!r} more than once; reset_index(drop=True) numbers rows")
-        return nw.from_native(frame, eager_only=True), frame.index, "pandas"
+        return nw.from_native(frame.infer_objects(), eager_only=True), frame.index, "pandas"
     if isinstance(frame, pa.Table):
         _check_names(frame.column_names, what)
     try:
@@ -283,10 +301,12 @@ def _check_seen(text: pa.Array, column: Column, what: str) -> None:
     if column.kind is Kind.CONTINUOUS:
         for value in present:
             try:
-                float(value or 0)
+                number = float(value or 0)
             except ValueError as error:
                 message = f"column {column.name!r} of {what} holds {value!r}, and the fitted frame had numbers"
                 raise InputError(message) from error
+            if math.isinf(number):
+                raise InputError(f"column {column.name!r} of {what} holds an infinite number")
         return
     unseen = [value for value in present if value and value not in column.values]
     if unseen:

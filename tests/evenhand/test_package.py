@@ -187,5 +187,5 @@ def test_the_wheel_without_extras_runs_what_needs_none(tmp_path: Path) -> None:
     assert megabytes < MOST_MEGABYTES, f"a core install takes {megabytes:.0f} MB"
 
 
-MOST_MEGABYTES = 800
-"""Of a core install, with pip; the target is 700."""
+MOST_MEGABYTES = 1000
+"""Of a core install, pip and compiled files among them; the target is 700."""

@@ -72,6 +72,8 @@ def boston(tmp_path_factory: pytest.TempPathFactory) -> Rows:
     spec = yaml.safe_load((REPOSITORY / "data" / "audits" / "boston1990.yaml").read_text())
     frame = eh.datasets.load_boston()
     parts = {name: spec[name] for name in ("name", "year", "columns", "causal_graph")}
+    for column in parts["columns"].values():
+        column.setdefault("role", "feature")
     parts["protected"] = [{"name": "race", "columns": ["race"], "reference": "white"}]
     return Rows(frame, parts, tmp_path_factory.mktemp("boston"), list(eh.datasets.BOSTON))
 
