@@ -58,7 +58,7 @@ def declared(spec: AuditSpec, flow_run_name: str) -> dict[str, set[str]]:
     return {name: {names[at] for at in waits} for name, waits in zip(names, waits_for(steps), strict=True)}
 
 
-@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.long), pytest.param(2, marks=pytest.mark.slow)])
 def test_every_stage_is_a_task_run_with_the_edges_of_its_tables(tmp_path: Path, server: str, jobs: int) -> None:
     loans().to_csv(tmp_path / "loans.csv", index=False)
     (tmp_path / "loans.yaml").write_text(SPEC.replace("path: loans.csv", f"path: {tmp_path / 'loans.csv'}"))
@@ -92,7 +92,7 @@ def sub_flows(server: str, lake: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("runner", ["processes", "threads"])
+@pytest.mark.parametrize("runner", [pytest.param("processes", marks=pytest.mark.long), "threads"])
 def test_every_year_is_a_sub_flow_run_with_its_stages(
     tmp_path: Path, server: str, runner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,7 +78,7 @@ def take_in(file: Path, folder: Path, year: int | None = None) -> TakenIn:
             rows_by_year and year not in rows_by_year
         ):  # a file that does not say is taken at the word of whoever delivers it
             raise DataQualityError(
-                f"{name} holds {year_list} and was said to be of {year}: give --year {min(rows_by_year)}, or its file"
+                f"{name} holds {year_list} and not {year}, as declared: give --year {min(rows_by_year)}, or its file"
             )
     report = report_on(recognised, converted)
     (folder / REPORT_FILE).write_text(report.model_dump_json(indent=1))
@@ -332,12 +332,16 @@ def repack(lake: Lake, vintage: Vintage) -> Vintage | None:
                 repacked = current.model_copy(update={"rows_sha256": sort_draft(lake, draft, rows), "version": 2})
                 partition = recorded(draft, lake.storage.home_beside(current.folder), repacked)
                 lake.storage.supersede(draft, partition, current.folder)
-        # What the record does not name goes: the files of version 1, or of a process that was killed.
-        named = {record, *_digests(partition_of(lake, record))}
-        for path in lake.storage.below(str(PurePosixPath(record).parent)):
-            if path not in named:
-                lake.storage.discard(path)
+        _discard_unnamed(lake, record)
         return read(lake, record) if current.version == 1 else None
+
+
+def _discard_unnamed(lake: Lake, record: str) -> None:
+    """Remove what the record does not name: the files of version 1, or those of a process that was killed."""
+    named = {record, *_digests(partition_of(lake, record))}
+    for path in lake.storage.below(str(PurePosixPath(record).parent)):
+        if path not in named:
+            lake.storage.discard(path)
 
 
 def _digests(partition: Partition) -> dict[str, str]:
@@ -500,9 +504,7 @@ def _held(lake: Lake, name: str, digest: str, year: int) -> Vintage | None:
     """The vintage that was made of the same bytes."""
     existing = next((v for v in vintages(lake) if v.sha256 == digest), None)
     if existing and existing.year != year:
-        raise DataQualityError(
-            f"{name} was said to be of {year}, and is held as {existing}; give --year {existing.year}"
-        )
+        raise DataQualityError(f"{name} was declared as {year} and is held as {existing}; give --year {existing.year}")
     return existing
 
 

@@ -19,7 +19,7 @@ from tasks.lake.store import Lake
 from tasks.pipeline.registry import read_spec
 from tasks.plan import plan
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 FILE = f"loans_{WITHIN}.csv"
 

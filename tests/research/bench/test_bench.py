@@ -93,6 +93,7 @@ def test_greedy_breaks_ties_by_total_cost_then_by_number():
     assert timed_work.greedy(same, {7: 1, 8: 0, 9: 2}, 1.0, 3) == [2, 3, 4]
 
 
+@pytest.mark.long
 @pytest.mark.data(*BENCH.files)
 def test_command_on_few_rows():
     done = evenhand("bench", "fgce", "--data", str(SHARED), "--rows", "300", "--json")

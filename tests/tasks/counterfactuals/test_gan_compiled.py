@@ -142,7 +142,7 @@ print(hashlib.sha256(b"".join(tensors[name].contiguous().numpy().tobytes() for n
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_compiles_gives_the_bytes_of_one_that_loads_what_was_compiled(tmp_path):
     """Both are processes of their own: what one has compiled is in its memory, too."""
     places = os.pathsep.join(map(str, (REPOSITORY, REPOSITORY / "tests" / "material", REPOSITORY / "tests", FOLDER)))

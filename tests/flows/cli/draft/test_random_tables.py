@@ -124,7 +124,7 @@ def test_no_column_is_left_out_in_silence(seed: int, tmp_path: Path) -> None:
     holds(written(seed, tmp_path))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_column_of_300_tables_is_left_out_in_silence(tmp_path: Path) -> None:
     for seed in range(300):
         holds(written(seed, tmp_path))

@@ -87,7 +87,7 @@ def test_the_files_of_the_first_version_go_and_the_delivered_file_stays(held: tu
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tasks.ingest.vintages import store as drafts; from tasks.ingest.vintages import store as repacking; from tasks.ingest.vintages import sorting
+from tasks.ingest.vintages import sorting, store
 from tasks.lake.local_directory import Directory
 from tasks.lake.store import Lake
 from tasks.ingest.vintages.store import vintages
@@ -95,12 +95,12 @@ from tasks.ingest.vintages.store import vintages
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 
-place, name = {"dealt out": (sorting, "_write"), "sorted": (drafts, "write_lenders"), "moved": (Directory, "write"),
-               "recorded": (repacking, "_clear")}[sys.argv[2]]
+place, name = {"dealt out": (sorting, "_write"), "sorted": (store, "write_lenders"), "moved": (Directory, "write"),
+               "recorded": (store, "_discard_unnamed")}[sys.argv[2]]
 setattr(place, name, die)
 lake = Lake(Path(sys.argv[1]))
-repacking.repack(lake, vintages(lake)[0])
-"""  # noqa: E501
+store.repack(lake, vintages(lake)[0])
+"""
 
 
 @pytest.mark.slow

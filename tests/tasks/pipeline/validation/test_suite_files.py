@@ -103,7 +103,7 @@ def test_the_standard_suite_counts_as_the_boundary_does() -> None:
     assert sum(rules) > 80
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_standard_suites_of_150_tables_count_as_the_boundary_does() -> None:
     rules = []
 
