@@ -16,7 +16,7 @@ from evenhand.causal_graph import CausalGraph
 from evenhand.errors import InputError, NotComputedError
 from evenhand.frame_rows import Rows, rows_of
 from evenhand.models import Answering
-from evenhand.results import COLUMNS, QUESTIONS, STATES, group_frame
+from evenhand.results import COLUMNS, QUESTIONS, group_frame
 from evenhand.runs import calling, given_columns, merged, seed_of
 from schemas.audit.column import is_personal, set_by_decision
 from schemas.audit.model import Model
@@ -321,14 +321,14 @@ class AuditResult:
 
     def _judged(self, question: str, attribute: str) -> pd.DataFrame:
         if question not in QUESTIONS:
-            raise InputError(f"there is no question {question!r}; {nearest(question, list(QUESTIONS))}")
+            raise InputError(f"there is no question {question!r}; {nearest(question, QUESTIONS)}")
         rows = self.tables["verdicts"].to_pandas()
-        chosen = (rows["theory"] == QUESTIONS[question]) & (rows["protected_attribute"] == attribute)
+        chosen = (rows["theory"] == question) & (rows["protected_attribute"] == attribute)
         return rows[chosen & (rows["role"].isin(("primary", "adds")))]
 
     def _whole(self, question: str) -> str:
         rows = self.tables["verdicts"].to_pandas()
-        summary = rows[(rows["theory"] == QUESTIONS[question]) & (rows["role"] == "theory")]
+        summary = rows[(rows["theory"] == question) & (rows["role"] == "theory")]
         return str(summary["reason"].iloc[0]) if len(summary) else ""
 
 
@@ -339,7 +339,7 @@ def _verdict_frame(rows: pd.DataFrame, attribute: str) -> pd.DataFrame:
             "low": rows["plain_low"].to_numpy(float),
             "high": rows["plain_high"].to_numpy(float),
             "n": rows["n"].astype("Int64").to_numpy(),
-            "state": [STATES.get(state, state) for state in rows["state"]],
+            "state": rows["state"].to_list(),
             "reason": rows["reason"].to_list(),
         },
         index=pd.Index(rows["group"].to_list(), name=attribute),
@@ -364,15 +364,14 @@ class FirstPage:
     @property
     def questions(self) -> pd.DataFrame:
         """A row for each question: its words, its state, and the sentence that answers it."""
-        keys = {key: name for name, key in QUESTIONS.items()}
         rows = self.report["questions"]
         return pd.DataFrame(
             {
                 "question": [row["question"] for row in rows],
-                "state": [STATES.get(row["state"], row["state"]) for row in rows],
+                "state": [row["state"] for row in rows],
                 "answer": [row["sentence"] for row in rows],
             },
-            index=pd.Index([keys.get(row["theory"], row["theory"]) for row in rows], name="key"),
+            index=pd.Index([row["theory"] for row in rows], name="key"),
         )
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import pandas as pd
 
 from evenhand.errors import InputError, SpecError
-from evenhand.results import QUESTIONS, STATES
+from evenhand.results import QUESTIONS
 from schemas.errors import nearest
 
 
@@ -49,15 +49,14 @@ class LakeReader:
         """
         from flows.runs.index import listed
 
-        keys = {key: name for name, key in QUESTIONS.items()}
         rows = [
             {
                 "id": row.run,
                 "audit": row.audit,
                 "year": row.year,
-                "state": STATES.get(row.state, row.state),
+                "state": row.state,
                 "finished": row.finished,
-                **{keys[theory]: STATES.get(state, state) for theory, state in row.theories.items() if theory in keys},
+                **row.theories,
             }
             for row in listed(self._lake, audit, year)
         ]
@@ -113,17 +112,11 @@ class RunReader:
             frame = frame[frame["measure"].isin(self._measures_of(question)) & (frame["parameters"] == "{}")]
         if measure is not None:
             frame = frame[frame["measure"] == measure]
-        renamed = frame.rename(columns={"value": "estimate"})
-        return renamed.assign(state=[STATES.get(state, state) for state in renamed["state"]]).reset_index(drop=True)
+        return frame.rename(columns={"value": "estimate"}).reset_index(drop=True)
 
     def verdicts(self) -> pd.DataFrame:
         """The published verdicts: a row for each question and group."""
-        keys = {key: name for name, key in QUESTIONS.items()}
-        frame = self._published("published_verdicts", "verdicts").rename(columns={"theory": "question"})
-        return frame.assign(
-            question=[keys.get(key, key) for key in frame["question"]],
-            state=[STATES.get(state, state) for state in frame["state"]],
-        )
+        return self._published("published_verdicts", "verdicts").rename(columns={"theory": "question"})
 
     def table(self, name: str) -> pd.DataFrame:
         """A table of the run, such as `findings`; those with rows of persons are restricted.
@@ -144,12 +137,11 @@ class RunReader:
         from tasks.pipeline.registry import METHODS, OUTCOMES
 
         if question not in QUESTIONS:
-            raise InputError(f"there is no question {question!r}; {nearest(question, list(QUESTIONS))}")
-        key = QUESTIONS[question]
-        if key == "outcome":
+            raise InputError(f"there is no question {question!r}; {nearest(question, QUESTIONS)}")
+        if question == "approval_rates":
             return {*OUTCOMES, *(f"{name}_{of}" for name in OUTCOMES for of in ("difference", "ratio"))}
         judgements = (judgement for method in METHODS.values() for judgement in method.verdict_measures)
-        return {judgement.measure for judgement in judgements if judgement.theory == key}
+        return {judgement.measure for judgement in judgements if judgement.theory == question}
 
     def _published(self, name: str, before: str) -> pd.DataFrame:
         """A publishable table; a run of an early version has none, and its tables take their place."""

@@ -14,18 +14,10 @@ from sklearn.base import BaseEstimator
 from evenhand.errors import InputError, NotComputedError, NotFittedError
 from evenhand.runs import Run
 from schemas.audit.partition import unsampled
+from schemas.terms import Theory
 
-QUESTIONS: Final = {
-    "approval_rates": "outcome",
-    "similar_applicants": "direct",
-    "causal_model": "total",
-    "path_to_approval": "recourse",
-    "model_reasons": "reasons",
-    "own_limits": "own",
-}
-"""Question of the first page -> its key in tables."""
-STATES: Final = {"breach": "outside", "insufficient_evidence": "inconclusive", "descriptive": "information"}
-"""State in tables -> its key here; a state of another key has the same."""
+QUESTIONS: Final = tuple(str(theory) for theory in Theory)
+"""Keys of the questions of the first page."""
 COLUMNS: Final = ("estimate", "low", "high", "n", "state", "reason")
 """Of every frame by group."""
 
@@ -38,7 +30,7 @@ def group_frame(measures: pd.DataFrame, attribute: str) -> pd.DataFrame:
             "low": measures["low"].to_numpy(float),
             "high": measures["high"].to_numpy(float),
             "n": measures["n"].astype("Int64").to_numpy(),
-            "state": [STATES.get(state, state) for state in measures["state"]],
+            "state": measures["state"].to_list(),
             "reason": [reason or note for reason, note in zip(measures["reason"], measures["note"], strict=True)],
         },
         index=pd.Index(measures["group"].to_list(), name=attribute),
