@@ -275,6 +275,18 @@ class AuditResult:
             rates.update(by_verdict[["state", "reason"]])
         return rates
 
+    @property
+    def overall(self) -> pd.Series:
+        """Approval rate of everybody with a decision: estimate, low, high (Wilson, 95 %) and n."""
+        from tasks.numerics.statistics.intervals import quantile, wilson
+
+        decisions = self.tables["decisions"].to_pandas()
+        favourable = decisions.loc[decisions["decision_maker"] == "lender", "favourable"]
+        low, high = wilson(int(favourable.sum()), len(favourable), quantile(0.025))
+        return pd.Series(
+            {"estimate": favourable.mean(), "low": low, "high": high, "n": len(favourable)}, name="overall"
+        )
+
     def difference(self, attribute: str | None = None) -> pd.DataFrame:
         """Approval rate of every group less that of the reference group."""
         return self._measure("approval_rate_difference", self._attribute(attribute))

@@ -158,7 +158,8 @@ class CounterfactualFairClassifier(ClassifierMixin, Results):  # type: ignore[mi
     @property
     def _model(self) -> "_Trained":
         self._fitted  # noqa: B018 raises where nothing was fitted
-        return self._trained
+        trained: _Trained = self._trained
+        return trained
 
 
 def _classes(y: Any, rows: Rows) -> tuple[Any, Any]:

@@ -79,7 +79,7 @@ class Rows:
 
     def __len__(self) -> int:
         """Number of rows."""
-        return self.text.num_rows
+        return int(self.text.num_rows)
 
     def label(self, at: int) -> Any:
         """The label of a row in the index, as Python has it."""
@@ -126,7 +126,7 @@ class Rows:
             return results
         cells = results.astype(object).where(results.notna(), None)
         plain = {ROW: results.index.to_list()} | {str(name): cells[name].to_list() for name in cells.columns}
-        return nw.from_dict(plain, backend=self.namespace).to_native()
+        return nw.from_dict(plain, backend=nw.Implementation.from_backend(self.namespace)).to_native()
 
     def frame_of(self, values: Floats, categories: Sequence[Sequence[str]]) -> Any:
         """Rows ``(m, p)`` with numbers and numbers of categories, as a frame like the one that came in.
@@ -145,7 +145,10 @@ class Rows:
         if self.namespace == "numpy":
             return np.column_stack([np.asarray(part, dtype=np.float64) for part in parts.values()])
         if self.namespace != "pandas":
-            return nw.from_dict({name: list(part) for name, part in parts.items()}, backend=self.namespace).to_native()
+            return nw.from_dict(
+                {name: list(part) for name, part in parts.items()},
+                backend=nw.Implementation.from_backend(self.namespace),
+            ).to_native()
         frame = pd.DataFrame(parts)
         for column in self.columns:
             integers = pd.api.types.is_integer_dtype(column.dtype) and column.kind is Kind.CONTINUOUS
@@ -210,6 +213,9 @@ def _native(frame: Any, what: str) -> tuple[Any, pd.Index, str]:
         names = [f"x{at}" for at in range(array.shape[1])]
         columns = pd.DataFrame(array, columns=names).infer_objects()
         return nw.from_native(columns, eager_only=True), pd.RangeIndex(len(array)), "numpy"
+    if isinstance(frame, pd.DataFrame) and isinstance(frame.columns, pd.RangeIndex):
+        columns = frame.set_axis([f"x{at}" for at in frame.columns], axis=1).infer_objects()
+        return nw.from_native(columns, eager_only=True), frame.index, "numpy"
     if isinstance(frame, pd.DataFrame):
         _check_names(frame.columns, what)
         if not frame.index.is_unique:
@@ -246,7 +252,10 @@ def _column(series: Any, name: str, what: str) -> Column:
         raise InputError(f"column {name!r} of {what} holds {dtype}; give a number, such as days or years")
     if dtype.is_nested():
         raise InputError(f"column {name!r} of {what} holds {dtype}; give one plain value a row")
-    values = list(present.unique().to_list())
+    try:
+        values = list(present.unique().to_list())
+    except TypeError as error:
+        raise InputError(f"column {name!r} of {what}: argument must be a string or a number ({error})") from error
     if dtype.is_numeric() and not _is_flag(values):
         if any(np.isinf(v) for v in values if isinstance(v, float)):
             raise InputError(f"column {name!r} of {what} holds an infinite number")
@@ -365,7 +374,7 @@ def decided(y: Any, favourable: Any, rows: Rows) -> tuple[str, Bools]:
             raise InputError(f"y holds {wrong[0]!r}: say which value favours the applicant, favourable=...")
         favours = {"1", "true"}
     else:
-        listed = favourable if isinstance(favourable, list | tuple | set | frozenset) else [favourable]
+        listed = list(favourable) if isinstance(favourable, list | tuple | set | frozenset) else [favourable]
         favours = {cell(value) for value in listed}
         if not favours & set(values):
             listing = ", ".join(repr(value) for value in sorted(set(values))[:6])

@@ -509,9 +509,9 @@ def _above(scores: Any, threshold: float) -> Any:
     if isinstance(scores, pd.Series):
         return (scores >= threshold).where(scores.notna()).astype("boolean").rename(scores.name)
     values = np.asarray(scores.to_numpy() if hasattr(scores, "to_numpy") else scores, dtype=np.float64)
-    return pd.array(np.where(np.isnan(values), None, values >= threshold), dtype="boolean").to_numpy(
-        object, na_value=""
-    )
+    above = (values >= threshold).astype(object)
+    above[np.isnan(values)] = None
+    return above
 
 
 def _value(column: Any, text: str) -> Any:

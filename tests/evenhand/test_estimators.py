@@ -147,13 +147,13 @@ class ByFirstColumn(eh.CounterfactualFairClassifier):
     """Groups by the first column, as scikit-learn's checks have none; rows repeated, as generators need 20 a group."""
 
     def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]  # noqa: N803 as scikit-learn
-        X, y = (part if hasattr(part, "columns") or hasattr(part, "tocsr") else np.asarray(part) for part in (X, y))
+        X, y = (part if hasattr(part, "columns") or hasattr(part, "tocsr") else np.asarray(part) for part in (X, y))  # noqa: N806
         groups = np.arange(X.shape[0] if X.ndim else 0) % 2
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.size and X.dtype.kind in "fiu":
             first = np.nan_to_num(X[:, 0].astype(float))
             groups = (np.argsort(np.argsort(first, kind="stable")) >= len(first) // 2).astype(int)
             if len(X) < 200 and np.size(y) == len(X):
-                X, y, groups = np.vstack([X] * 6), np.concatenate([y] * 6), np.concatenate([groups] * 6)
+                X, y, groups = np.vstack([X] * 6), np.concatenate([y] * 6), np.concatenate([groups] * 6)  # noqa: N806
         y = None if np.ndim(y) == 0 else y
         return super().fit(X, y, sensitive_features=np.array(["below", "above"])[groups])
 
