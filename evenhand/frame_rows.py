@@ -69,7 +69,7 @@ class Rows:
     """Every column as text; an empty text is a missing value."""
     index: pd.Index
     """Of pandas, or the numbers of the rows from 0."""
-    namespace: str
+    namespace: Any
     """``pandas``, ``polars``, ``pyarrow`` or ``numpy``: what the frame is of."""
 
     @property
@@ -126,7 +126,7 @@ class Rows:
             return results
         cells = results.astype(object).where(results.notna(), None)
         plain = {ROW: results.index.to_list()} | {str(name): cells[name].to_list() for name in cells.columns}
-        return nw.from_dict(plain, backend=nw.Implementation.from_backend(self.namespace)).to_native()
+        return nw.from_dict(plain, backend=self.namespace).to_native()
 
     def frame_of(self, values: Floats, categories: Sequence[Sequence[str]]) -> Any:
         """Rows ``(m, p)`` with numbers and numbers of categories, as a frame like the one that came in.
@@ -147,7 +147,7 @@ class Rows:
         if self.namespace != "pandas":
             return nw.from_dict(
                 {name: list(part) for name, part in parts.items()},
-                backend=nw.Implementation.from_backend(self.namespace),
+                backend=self.namespace,
             ).to_native()
         frame = pd.DataFrame(parts)
         for column in self.columns:
