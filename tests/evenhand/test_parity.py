@@ -28,7 +28,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "fgce": {"k": 3, "size_matched_draws": 2, "ablation_draws": 1, "resolves": 5, "relabelled_draws": 19},
     "cec": {"substitute": True, "relabelled_draws": 9},
     "gcfn": {"networks": 2, "epochs": 5, "batch": 64, "prediction": {"lambdas": [1.0], "test": 0.2, "epochs": 5}},
-    "raguel": {"fewest": 10, "refits": 20},
+    "raguel": {"fewest": 2, "refits": 20},
 }
 """Settings with which a method takes seconds, and which change none of its steps."""
 
