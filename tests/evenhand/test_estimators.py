@@ -78,12 +78,14 @@ def test_frames_of_other_libraries_give_the_same_figures(
     pd.testing.assert_frame_equal(other.rename_axis("race"), by_pandas, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_lists_and_texts_as_decisions_give_the_same_figures(by_pandas: pd.DataFrame) -> None:
     texts = Y.map({0: "denied", 1: "approved"}).tolist()
     other = adjusted(X, texts, RACE, favourable="approved")
     pd.testing.assert_frame_equal(other, by_pandas, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_results_by_row_keep_the_index_and_the_kind_of_frame() -> None:
     labelled = X.set_index(pd.Index([f"L{i}" for i in range(N)], name="id"))
     groups, decisions = RACE.set_axis(labelled.index), Y.set_axis(labelled.index)

@@ -84,6 +84,7 @@ sys.meta_path.insert(0, Absent())
 """
 
 
+@pytest.mark.slow
 def test_a_missing_extra_is_one_sentence(tmp_path: Path) -> None:
     script = WITHOUT.format(absent={"torch"}) + textwrap.dedent(
         """
