@@ -17,6 +17,7 @@ __all__ = [
     "EvenhandError",
     "InfrastructureError",
     "InputError",
+    "InputTypeError",
     "IntegrityError",
     "MissingExtraError",
     "NotComputedError",
@@ -28,6 +29,10 @@ __all__ = [
 
 class InputError(DataQualityError, ValueError):
     """A frame, a column or a parameter is not usable; the message names it."""
+
+
+class InputTypeError(InputError, TypeError):
+    """A cell of a frame is neither a text nor a number."""
 
 
 class NotComputedError(EvenhandError, LookupError):

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from evenhand.errors import InputError
+from evenhand.errors import InputError, InputTypeError
 from schemas.terms import Kind
 from tasks.ingest.sources.typed_cells import as_text, cell
 from tasks.numerics.arrays import Bools, Floats
@@ -255,7 +255,7 @@ def _column(series: Any, name: str, what: str) -> Column:
     try:
         values = list(present.unique().to_list())
     except TypeError as error:
-        raise InputError(f"column {name!r} of {what}: argument must be a string or a number ({error})") from error
+        raise InputTypeError(f"column {name!r} of {what}: argument must be a string or a number ({error})") from error
     if dtype.is_numeric() and not _is_flag(values):
         if any(np.isinf(v) for v in values if isinstance(v, float)):
             raise InputError(f"column {name!r} of {what} holds an infinite number")

@@ -149,6 +149,7 @@ class ByFirstColumn(eh.CounterfactualFairClassifier):
     """Groups by the first column, as scikit-learn's checks have none; rows repeated, as generators need 20 a group."""
 
     def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]  # noqa: N803 as scikit-learn
+        X = X.to_numpy() if isinstance(getattr(X, "columns", None), pd.RangeIndex) else X  # noqa: N806
         X, y = (part if hasattr(part, "columns") or hasattr(part, "tocsr") else np.asarray(part) for part in (X, y))  # noqa: N806
         groups = np.arange(X.shape[0] if X.ndim else 0) % 2
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.size and X.dtype.kind in "fiu":
