@@ -94,7 +94,7 @@ def _changes(draft: Draft, raw: Mapping[str, Any]) -> Iterator[str]:
         yield f"columns that the spec does not name: {', '.join(fresh[:6])}"
     for name in draft.features:
         unread = table.columns[name].unread
-        if unread > _UNREAD * table.rows:
+        if unread > _UNREAD * sum(table.columns[name].counts.values()):
             yield f"{name}: {unread:,} cells are no numbers"
 
 
