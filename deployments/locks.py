@@ -19,7 +19,9 @@ TORCH = "torch==2.13.0"
 NEEDED_BY_TORCH = ("filelock", "fsspec", "jinja2", "networkx", "setuptools", "sympy>=1.13.3", "typing-extensions")
 """What torch requires but for the parts of CUDA; ``pip check`` in the image holds it against the wheel."""
 LOCKS = {
-    "requirements.lock": ["--extra", "pdf", "--extra", "stats"],
+    "requirements.lock": [
+        word for extra in ("pipeline", "serve", "lake", "pdf", "stats") for word in ("--extra", extra)
+    ],
     "requirements-dask.lock": ["--extra", "dask"],
     "requirements-dev.lock": ["--extra", "dev"],
 }

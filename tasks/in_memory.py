@@ -1,6 +1,6 @@
 """Runs the stages of an audit as plain function calls: no lake, no validation, no Prefect."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -14,14 +14,23 @@ from tasks.plan import Step, plan
 from tasks.preprocessing.columns import Grouped, columns_of, groups_of
 
 
-def call_plainly(steps: Sequence[Step]) -> dict[str, list[pa.Table]]:
-    """Runs every step and returns its tables by name, a list with a part for each step that made some."""
+def call_plainly(
+    steps: Sequence[Step],
+    keep: Callable[[Step, Produced, int], Mapping[str, pa.Table]] = lambda step, produced, rows_in: produced.unheld(),  # noqa: ARG005 as others do
+) -> dict[str, list[pa.Table]]:
+    """Runs every step and returns its tables by name, a list with a part for each step that made some.
+
+    Args:
+        steps: Of a plan.
+        keep: Makes the tables that later steps read, of a step, its output, and the rows that came in.
+    """
     tables: dict[str, list[pa.Table]] = {}
     for step in steps:
         other_tables = {name: parts for name, parts in tables.items() if name not in {t.name for t in step.unread}}
         arguments = [pa.concat_tables(other_tables.get(t.name) or [t.empty()]) for t in step.stage.reads]
         produced: Produced = step.stage.function(*arguments, settings=step.settings)
-        for name, table in produced.unheld().items():
+        rows_in = produced.rows_in if produced.rows_in is not None else arguments[0].num_rows
+        for name, table in keep(step, produced, rows_in).items():
             tables.setdefault(name, []).append(table)
     return tables
 

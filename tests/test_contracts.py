@@ -84,7 +84,7 @@ def test_the_wheel_holds_our_four_packages_and_what_they_read(tmp_path: Path) ->
     (wheel,) = tmp_path.glob("evenhand-*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
-    assert tops == {"research", "flows", "tasks", "schemas"}
+    assert tops == {"evenhand", "research", "flows", "tasks", "schemas"}
     assert {
         "flows/bundled/boston1990.yaml",
         "tasks/metrics/sql/outcomes.sql",

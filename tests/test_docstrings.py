@@ -10,8 +10,10 @@ from conftest import REPOSITORY
 from flows.operations.dictionary import TABLES
 from tasks.plan import STAGES
 
-FILES = sorted(path for root in ("flows", "research", "schemas", "tasks") for path in (REPOSITORY / root).rglob("*.py"))
-DOTTED = re.compile(r"``((?:flows|research|schemas|tasks)(?:\.\w+)+)``")
+FILES = sorted(
+    path for root in ("evenhand", "flows", "research", "schemas", "tasks") for path in (REPOSITORY / root).rglob("*.py")
+)
+DOTTED = re.compile(r"``((?:evenhand|flows|research|schemas|tasks)(?:\.\w+)+)``")
 BARE = re.compile(r"``(\w+)``")
 IN = re.compile(r"\b(?:is|are|in) in ``(\w+)``|\bin ``(\w+)``(?=[.,;]| and)")
 FOLDERS = {"algorithm", "bench", "report", "reproduction", "stage"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conftest import REPOSITORY
 
-TOPS = ("research", "flows", "tasks", "schemas")
+TOPS = ("evenhand", "research", "flows", "tasks", "schemas")
 NAMES = frozenset(
     (
         *("told", "found", "said", "asked", "given", "own", "held", "kept", "left", "known", "made", "judged", "moved"),

@@ -34,7 +34,7 @@ from flows.cli.terminal import console, errors, print_audit, print_json, print_r
 from flows.supervision.crash_files import report_crash
 from flows.supervision.file_modes import restrict
 from flows.supervision.shutdown import errors_of_stopping, stoppable
-from schemas.errors import EvenhandError, SpecError
+from schemas.errors import EvenhandError, SpecError, missing_extra
 from schemas.terms import ExitCode
 
 app = typer.Typer(
@@ -245,6 +245,13 @@ def _code() -> int:
         for cell in getattr(error, "examples", ()):  # of cells that could not be read: for this terminal alone
             errors.print(f"  {visible(cell)!r}", markup=False)
         return error.exit_code
+    except ImportError as error:
+        missing = missing_extra(error, "this command")
+        if missing is None:
+            errors.print(f"evenhand: {report_crash(error, sys.argv[1:])}", markup=False)
+        else:
+            errors.print(f"evenhand: {missing}", markup=False)
+        return ExitCode.INFRASTRUCTURE
     except Exception as error:
         # a fault of ours: its traceback goes to a file, and it must not end with 1, which would read as a breach
         errors.print(f"evenhand: {report_crash(error, sys.argv[1:])}", markup=False)

@@ -164,6 +164,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "replay": "Compute a run again, and compare.",
         "disclose": "Print what is withheld, and why. Restricted.",
         "protect": "Mark a run as published.",
+        "cite": "Print BibTeX of the software and the methods.",
     },
     "Operate": {
         "doctor": "Examine this machine and the lake.",
@@ -358,6 +359,11 @@ _HERE = Path(__file__).parents[1]
 _PLACES = (_HERE.parent / "data" / "audits" / "boston1990.yaml", _HERE / "bundled" / "boston1990.yaml")
 BUNDLED = next((place for place in _PLACES if place.is_file()), _PLACES[0])
 """In a checkout beside the other audit specs, in an installed wheel inside the package."""
+
+
+_CITATIONS = (_HERE.parent / "CITATION.cff", _HERE / "bundled" / "CITATION.cff")
+CITATION = next((place for place in _CITATIONS if place.is_file()), _CITATIONS[0])
+"""How this software is cited."""
 
 
 def bundled() -> list[Path]:

@@ -158,6 +158,34 @@ def print_stages(title: str, stage_rows: Sequence[dict[str, Any]]) -> None:
     console.print(f"in all {wall:,.1f} s of stages, {cpu:,.1f} CPU s", markup=False)
 
 
+@stages_app.command(epilog="Example: evenhand cite, or: evenhand cite boston1990@1990 > evenhand.bib")
+def cite(
+    run: Annotated[
+        str | None, typer.Argument(help="Of which methods papers are cited; all methods if left out.")
+    ] = None,
+    lake: options.LakeOption = "data/lake",
+) -> None:
+    """Print BibTeX of this software and of the papers of the methods that a run used."""
+    import yaml
+
+    from flows.runs.index import read_manifest, spec_of
+    from flows.runs.run_names import opened
+    from tasks.pipeline.registry import NAMES, citation
+
+    software = yaml.safe_load(options.CITATION.read_text(encoding="utf-8"))
+    names: Sequence[str] = NAMES
+    if run is not None:
+        opened_lake, name = opened(lake, run)
+        running = spec_of(read_manifest(opened_lake, name))["methods"]
+        names = [method for method in NAMES if running.get(method) is not None]
+    authors = " and ".join(f"{{{author['name']}}}" for author in software["authors"])
+    fields = {"author": authors, "title": f"{{{software['title']}}}", "version": software["version"]}
+    fields["year"] = str(software["date-released"])[:4]
+    lines = [f"  {key} = {{{value}}}," for key, value in fields.items()]
+    sys.stdout.write("\n".join(["@software{evenhand,", *lines, "}", ""]) + "\n")
+    sys.stdout.write("\n".join(citation(method) for method in names))
+
+
 # --------------------------------------------------------------------------------------------------------------------
 # Command ``evenhand report``: makes the files of a report again, as pages, one page, PDF or workbook; checks them.
 

@@ -57,14 +57,25 @@ def examine(root: str) -> list[dict[str, Any]]:
     ]
 
 
+_EXTRAS = ("pipeline", "torch", "serve", "lake")
+"""Extras whose libraries are checked; commands need the first."""
+
+
+def _holds(requirement: Requirement, extra: str) -> bool:
+    return requirement.marker is not None and requirement.marker.evaluate({"extra": extra})
+
+
 def libraries() -> list[dict[str, Any]]:
     """Checks of Python and of every library; docs/decisions/0029 lists which libraries change together."""
     checks = [check("python", sys.version.split()[0], sys.version_info[:2] >= (3, 11), "use Python 3.11 or later")]
     for requirement in map(Requirement, requires("evenhand") or []):
-        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+        extras = [extra for extra in ("", *_EXTRAS) if requirement.marker is None or _holds(requirement, extra)]
+        if extras:
             try:
                 installed = version(requirement.name)
             except PackageNotFoundError:
+                if not {"", "pipeline"} & set(extras):
+                    continue  # an extra that this installation has no use for
                 installed = "missing"
             ok = installed != "missing" and requirement.specifier.contains(installed, prereleases=True)
             step = f"{requirement} is needed: pip install -r requirements.lock"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from schemas.bounds import Strict
 
@@ -46,8 +46,11 @@ class GivenModel(Strict):
 class Model(Strict):
     """The model audited in addition to the lender's decisions: fitted to them, or given as a rule or a file."""
 
-    kind: Literal["none", "rule", "file", "logistic_regression", "random_forest", "gradient_boosting", "net"] = (
-        "logistic_regression"
+    kind: Literal[
+        "none", "rule", "file", "object", "logistic_regression", "random_forest", "gradient_boosting", "net"
+    ] = Field(
+        "logistic_regression",
+        description="fitted to the decisions, or given as a rule, a file, or an object in Python (in no spec file)",
     )
     rule: Rule | None = Field(None, description="the rule of the kind `rule`")
     file: GivenModel | None = Field(None, description="the file of the kind `file`")
@@ -64,6 +67,20 @@ class Model(Strict):
         description="resamples of rows on which a logistic regression and its threshold are fitted anew, for intervals "
         "about the model as a decision maker; 0: none, and so for other kinds",
     )
+
+    _object: Any = PrivateAttr(None)
+
+    @classmethod
+    def of_object(cls, model: Any, threshold: float = 0.5) -> Self:
+        """A model in memory that answers questions as a model from a file does."""
+        instance = cls(kind="object", threshold=threshold, refits=0)
+        instance._object = model
+        return instance
+
+    @property
+    def instance(self) -> Any:
+        """The model of the kind `object`; None where the spec was read from a file."""
+        return self._object
 
     def identifying(self) -> dict[str, Any]:
         """What identifies the model in addition to the digest of its file: the file name, and not the folder."""
@@ -110,8 +127,8 @@ class Model(Strict):
 
     @property
     def is_given(self) -> bool:
-        """Whether it is a rule or a file, so that nothing of it was estimated from the rows of the audit."""
-        return self.rule is not None or self.file is not None
+        """Whether it is a rule, a file or an object, so that nothing of it was estimated from the rows of the audit."""
+        return self.rule is not None or self.file is not None or self.kind == "object"
 
     def takes(self, features: Iterable[str]) -> tuple[str, ...]:
         """The columns that it decides by: of a rule those with a weight, of every other model all features."""
@@ -122,6 +139,8 @@ class Model(Strict):
     @property
     def taken_as(self) -> TakenAs:
         """As what the model takes its inputs; a rule takes columns by name."""
+        if self.kind == "object":
+            return "codes"
         return "encoded" if self.file is None else self.file.inputs
 
 

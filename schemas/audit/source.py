@@ -4,7 +4,7 @@ from datetime import date
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import AliasChoices, Field, field_validator, model_validator
+from pydantic import AliasChoices, Field, PrivateAttr, field_validator, model_validator
 
 from schemas.audit.hmda import HmdaPolicy, VintageChoice
 from schemas.audit.intake import Intake, SecondFile
@@ -142,8 +142,19 @@ class Source(Strict):
     """Where the applications come from."""
 
     kind: Literal[
-        "boston1990", "csv", "parquet", "excel", "stata", "sas", "spss", "jsonl", "feather", "synthetic", "hmda"
-    ] = Field(description="how the source is read")
+        "boston1990",
+        "csv",
+        "parquet",
+        "excel",
+        "stata",
+        "sas",
+        "spss",
+        "jsonl",
+        "feather",
+        "synthetic",
+        "hmda",
+        "frame",
+    ] = Field(description="how the source is read; `frame` is a frame in Python, which no file of a spec can name")
     path: str | tuple[str, ...] | None = Field(
         None,
         description="file beside the spec or in the working directory, or files of one layout; .gz is read as it is",
@@ -195,6 +206,20 @@ class Source(Strict):
         (), description="columns that the audit asks for and this year does not have; a back-fill takes them out"
     )
 
+    _frame: Any = PrivateAttr(None)
+
+    @classmethod
+    def of_frame(cls, table: Any) -> Self:
+        """A table in memory, whose columns are text; an empty text is a missing value."""
+        source = cls(kind="frame", missing=("",), exempt=())
+        source._frame = table
+        return source
+
+    @property
+    def frame(self) -> Any:
+        """The table of the kind `frame`; None where the spec was read from a file."""
+        return self._frame
+
     @field_validator("delimiter")
     @classmethod
     def _parts_cells(cls, value: str) -> str:
@@ -223,7 +248,7 @@ class Source(Strict):
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
-        if self.kind in ("boston1990", "synthetic") and self.path is not None:
+        if self.kind in ("boston1990", "synthetic", "frame") and self.path is not None:
             raise ValueError(
                 f"a source of kind {self.kind!r} reads no file; leave out path, or give a kind that reads it"
             )

@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from schemas.audit.spec import Protected
 from schemas.errors import DataQualityError, IntegrityError
-from tasks.counterfactuals.algorithm.conditional import FEWEST_ROWS, fit_quantiles
+from tasks.counterfactuals.algorithm.conditional import FEWEST_ROWS, QuantileMap, fit_quantiles
 from tasks.counterfactuals.algorithm.diagnostics import Convergence, convergence, log_loss_alone
 from tasks.counterfactuals.algorithm.gan import training
 from tasks.counterfactuals.algorithm.gan.networks import GanSettings
-from tasks.counterfactuals.algorithm.gan.training import Categories, GanDivergedError, some, train
+from tasks.counterfactuals.algorithm.gan.training import Categories, GanDivergedError, Imaginer, some, train
 from tasks.counterfactuals.stage_settings import GeneratorSettings
 from tasks.numerics.arrays import Floats, Longs
 from tasks.numerics.encoding import Columns
@@ -161,10 +161,15 @@ def regenerated(case: Case, content: bytes | None) -> Floats:
     Raises:
         IntegrityError: The state is damaged, or of other rows or settings.
     """
+    return imaginer_of(case, content).imagine(case.rows)
+
+
+def imaginer_of(case: Case, content: bytes | None) -> Imaginer | QuantileMap:
+    """The generators of a case, which imagine any rows of its columns; arguments and errors as of ``regenerated``."""
     rows = case.rows.rows(case.trained)
     if content is None:
-        return fit_quantiles(rows, case.settings.seed).imagine(case.rows)
-    return train(rows, gan_settings(case.settings), resume=of_bytes(content)).imaginer.imagine(case.rows)
+        return fit_quantiles(rows, case.settings.seed)
+    return train(rows, gan_settings(case.settings), resume=of_bytes(content)).imaginer
 
 
 def gan_settings(settings: GeneratorSettings) -> GanSettings:

@@ -217,7 +217,7 @@ class Lookalikes:
 
 def _pools(decision_frame: pd.DataFrame, model: Model | None) -> tuple[Ints, tuple[Bools, ...]]:
     """Which pool each row is matched with, and the rows of each; one of everybody where nothing was fitted here."""
-    if model is None or model.kind in ("none", "rule", "file") or decision_frame["fold"].isna().all():
+    if model is None or model.kind in ("none", "rule", "file", "object") or decision_frame["fold"].isna().all():
         return np.zeros(len(decision_frame), np.int32), (np.ones(len(decision_frame), dtype=bool),)
     explainer, pools = explainers(
         decision_frame["fold"].to_numpy(np.int32), decision_frame["explained"].to_numpy(dtype=bool)

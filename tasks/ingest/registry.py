@@ -47,6 +47,10 @@ def reader_of(source: Source) -> ModuleType:
             from tasks.ingest.hmda import source as hmda
 
             return hmda
+        case "frame":
+            from tasks.ingest.sources import memory
+
+            return memory
 
 
 def digest(source: Source) -> str:

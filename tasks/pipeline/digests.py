@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -389,8 +389,14 @@ DECIDES_RESULTS = (
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of the interpreter and of the libraries that decide numbers and pages."""
-    return {"python": platform.python_version(), **{name: version(name) for name in DECIDES_RESULTS}}
+    """Versions of the interpreter and of the libraries that decide numbers and pages; `absent` of one of an extra."""
+    installed = {}
+    for name in DECIDES_RESULTS:
+        try:
+            installed[name] = version(name)
+        except PackageNotFoundError:
+            installed[name] = "absent"
+    return {"python": platform.python_version(), **installed}
 
 
 @cache

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from importlib.resources import files
 from itertools import chain
 from typing import Any, Final, TypeVar
 
@@ -25,6 +26,12 @@ from tasks.pipeline.method import Method
 NAMES = ("adjusted", "fgce", "cst", "cec", "gcfn", "raguel")
 
 METHODS: dict[str, Method] = {name: import_module(f"tasks.methods.{name}.method").METHOD for name in NAMES}
+
+
+def citation(name: str) -> str:
+    """BibTeX of the paper of a method."""
+    return files(f"tasks.methods.{name}").joinpath("citation.bib").read_text(encoding="utf-8")
+
 
 OUTCOMES_METHOD = "outcomes"
 """What stands for a method in the rows of the measures made without any."""

@@ -268,6 +268,8 @@ def _encoders(values: pd.Series, name: str, column: ColumnSpec) -> Iterator[dict
 
 def preprocess_settings(spec: AuditSpec) -> PreprocessSettings:
     """The stage's settings."""
-    fitted = spec.audited_model.kind not in ("none", "rule", "file") or bool(spec.compare) or spec.methods.train()
+    fitted = (
+        spec.audited_model.kind not in ("none", "rule", "file", "object") or bool(spec.compare) or spec.methods.train()
+    )
     derived = {"directions": spec.directions(), "codes_decide": spec.codes_decide, "fitted": fitted}
     return PreprocessSettings.of(spec, **derived, copies=spec.verdicts.copies)

@@ -200,7 +200,7 @@ def _explained(tables: ProblemTables, encoded: Floats, model: Model, substitute:
     inputs = inputs_of(columns, tables.encodings, model.taken_as, encoded)
     cut = float(log_odds(np.array([maker_decisions["threshold"][0].as_py()]))[0])
     cut -= 1e-9 * max(1.0, abs(cut))  # by a hair too low: the threshold is itself one of the scores
-    if model.file is None:
+    if not model.is_given:
         unseen = maker_decisions["explained"].to_numpy(zero_copy_only=False)
         explainer, pools = explainers(maker_decisions["fold"].to_numpy().astype(np.int32), unseen)
     else:

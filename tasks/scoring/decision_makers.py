@@ -1,5 +1,6 @@
 """Decision makers: models fitted or given, and their scores of rows."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
@@ -236,6 +237,23 @@ def given(content: bytes, columns: Columns, encodings: pa.Table, y: Bools, model
     except SpecError as error:
         raise SpecError(str(error), ("model", "file")) from error
     n = len(y)
+    return _by_scores(scores, _threshold(scores, y, model), np.ones(n, dtype=bool), np.zeros(n, np.int32), (content,))
+
+
+def answered(columns: Columns, encodings: pa.Table, y: Bools, model: Model) -> Scored:
+    """Decisions of a model in memory on every row, by the columns as applicants handed them in.
+
+    Raises:
+        SpecError: the spec was read from a file, which holds no model in memory, or the model gives no numbers.
+    """
+    if model.instance is None:
+        raise SpecError("a model of kind `object` is one in Python; save it, and give the file", ("model", "kind"))
+    instance = model.instance.knowing(columns.categories)
+    scores = instance.probability(inputs_of(columns, encodings, model.taken_as).x)
+    if blank := int(np.count_nonzero(~np.isfinite(scores))):
+        raise SpecError(f"the model gives no finite number for {blank:,} of {len(scores):,} rows; look at its inputs")
+    n = len(y)
+    content = json.dumps(columns.categories).encode()
     return _by_scores(scores, _threshold(scores, y, model), np.ones(n, dtype=bool), np.zeros(n, np.int32), (content,))
 
 

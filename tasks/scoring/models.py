@@ -103,6 +103,8 @@ class ModelFile:
 
 def called(model: "Model") -> str:
     """What messages call the model of a spec."""
+    if model.kind == "object":
+        return "the model"
     return f"the audited {model.kind}" if model.file is None else PurePath(model.file.path).name
 
 

@@ -106,6 +106,8 @@ def score(
     refitted = None
     if model.rule is not None:
         scored = decision_makers.ruled(model.rule, columns_of(applicants, encodings))
+    elif model.kind == "object":
+        scored = decision_makers.answered(columns_of(applicants, encodings), encodings, y, model)
     elif model.file is not None:
         content = _located(model.file.path).read_bytes()
         if hashlib.sha256(content).hexdigest() != settings.model_sha256:

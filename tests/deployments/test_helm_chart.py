@@ -78,7 +78,7 @@ class TestRendered:
         found = by_name(list(yaml.safe_load_all(rendered("single-node", *words))))
         (box,) = found["Deployment worker"]["spec"]["template"]["spec"]["containers"]
         assert (box["image"], box["resources"]["limits"]) == ("registry.example/evenhand:7", {"memory": "32Gi"})
-        assert "image: evenhand:0.1.0" not in rendered("single-node", *words)
+        assert "image: evenhand:0.2.0" not in rendered("single-node", *words)
 
     @pytest.mark.parametrize(
         ("words", "told"),

@@ -22,7 +22,7 @@ DECLARED = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 EXTRAS = DECLARED["optional-dependencies"]
 
 
-CODE, BESIDE = ("research", "flows", "tasks", "schemas"), ("tests", "deployments")
+CODE, BESIDE = ("evenhand", "research", "flows", "tasks", "schemas"), ("tests", "deployments")
 WORKED_WITH = ("Makefile", ".ci", ".pre-commit-config.yaml", "deployments/Dockerfile")
 """Files that run tools of developers."""
 OTHERWISE = {
@@ -67,7 +67,10 @@ def test_what_is_declared_is_locked_in_a_version_that_is_declared() -> None:
     runtime, dask, dev = locked("requirements.lock"), locked("requirements-dask.lock"), locked("requirements-dev.lock")
     assert (REPOSITORY / "requirements-torch.lock").read_text().startswith("torch==2.13.0 ")
     for where, wanted in (
-        (runtime, [*DECLARED["dependencies"], *EXTRAS["pdf"]]),
+        (
+            runtime,
+            [*DECLARED["dependencies"], *(r for extra in ("pipeline", "serve", "lake", "pdf") for r in EXTRAS[extra])],
+        ),
         (runtime | dask, EXTRAS["dask"]),
         (runtime | dev, [*EXTRAS["dev"], *EXTRAS["research"]]),
     ):

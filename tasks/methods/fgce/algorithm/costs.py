@@ -348,6 +348,17 @@ def _reached(links: csr_array, starts: Longs) -> Bools:
     return reached
 
 
+def shortest_path(graph: FeasibilityGraph, start: int, end: int) -> tuple[int, ...]:
+    """Nodes of the shortest directed path between two nodes, both ends included; none where no path leads there."""
+    _, before = dijkstra(_links(graph, graph.distances), indices=start, return_predecessors=True)
+    path = [end]
+    while path[-1] != start:
+        if before[path[-1]] < 0:
+            return ()
+        path.append(int(before[path[-1]]))
+    return tuple(reversed(path))
+
+
 def path_costs(graph: FeasibilityGraph, weights: Floats, factuals: Longs, candidates: Longs) -> Floats:
     """Smallest sum of weights along a directed path from each factual to each candidate (FGCE, section III).
 

@@ -478,21 +478,45 @@ def predicted(lending: Lending, settings: GcfnPrediction, device: Device, seed: 
     Raises:
         DataQualityError: The training rows have outcomes of one kind only, or a weight is no longer finite.
     """
-    parts = split(lending.rows, lending.label, settings.test, seed)
-    scales, noise = Scales.of(lending.rows.rows(parts[0])), noise_of(lending, parts[0], seed)
-    laid_out = [
-        scales.applicants(lending.rows.rows(part), lending.imagined[:, :, part], lending.label[part]) for part in parts
-    ]
     for variant in variants(lending.rows, settings, lending.abducted):
-        names = {field.name for field in fields(PredictorSettings)} & set(type(settings).model_fields)
-        training_settings = PredictorSettings(**{name: getattr(settings, name) for name in names})
-        training = replace(training_settings, fairness=variant.fairness, device=device, seed=seed)
-        learnt, test = (
-            seen_by(variant.sees, applicants, None if noise is None else noise[part])
-            for applicants, part in zip(laid_out, parts, strict=True)
+        of = fitted(lending, variant, settings, device, seed)
+        yield Predicted(
+            variant.name, variant.fairness, of.predictor.scores(of.test), of.predictor.imagined_scores(of.test)
         )
-        net = train(learnt, training)
-        yield Predicted(variant.name, variant.fairness, net.scores(test), net.imagined_scores(test))
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained model of a comparison."""
+
+    predictor: Predictor
+    scales: Scales
+    """Of its training rows."""
+    test: Applicants
+    """The held-out rows as it sees them."""
+
+
+def fitted(lending: Lending, variant: Variant, settings: GcfnPrediction, device: Device, seed: int) -> Fitted:
+    """One model, trained on all rows that are not held out.
+
+    Raises:
+        DataQualityError: As ``predicted``.
+    """
+    parts = split(lending.rows, lending.label, settings.test, seed)
+    scales = Scales.of(lending.rows.rows(parts[0]))
+    noise = noise_of(lending, parts[0], seed) if variant.sees == "noise" else None
+    learnt, test = (
+        seen_by(
+            variant.sees,
+            scales.applicants(lending.rows.rows(part), lending.imagined[:, :, part], lending.label[part]),
+            None if noise is None else noise[part],
+        )
+        for part in parts
+    )
+    names = {field.name for field in fields(PredictorSettings)} & set(type(settings).model_fields)
+    training_settings = PredictorSettings(**{name: getattr(settings, name) for name in names})
+    training = replace(training_settings, fairness=variant.fairness, device=device, seed=seed)
+    return Fitted(train(learnt, training), scales, test)
 
 
 def noise_of(lending: Lending, learnt: Longs, seed: int) -> Floats | None:

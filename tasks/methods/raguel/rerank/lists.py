@@ -254,8 +254,7 @@ def _why(decided: Decided, model: Model, settings: RaguelSettings) -> str:
         return NO_BOUNDARY
     if settings.source != "exact":
         return OTHER_SOURCE.format(source=settings.source)
-    fitted_here = model.rule is None and model.file is None
-    return NOT_FITTED.format(kind=model.kind) if fitted_here and decided.refits is None else ""
+    return NOT_FITTED.format(kind=model.kind) if not model.is_given and decided.refits is None else ""
 
 
 def means(decided: Decided, refits: Refits, space: Space, group: Ints, groups: int, settings: RaguelSettings) -> Floats:
