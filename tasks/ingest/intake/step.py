@@ -18,7 +18,8 @@ from schemas.audit.intake import Intake
 from schemas.errors import UnreadCellsError
 from schemas.terms import Refusal
 from tasks.ingest.hmda.canonical import literal
-from tasks.ingest.intake.recipe import Cell, Reading, cells_of, number_cell, readings
+from tasks.ingest.intake.dates import OLDEST
+from tasks.ingest.intake.recipe import UNREAD_AGE, Cell, Reading, cells_of, number_cell, readings
 from tasks.ingest.intake.sql import NumberSql, layered, number_sql
 from tasks.ingest.sources.raw import CellCount, Laid, RuleCount
 from tasks.ingest.statement import Question
@@ -36,6 +37,11 @@ SHOWN: Final = 3
 """Unread cells that the terminal shows."""
 _SHORT: Final = 15
 """Digits and signs of a number that every reader takes for the same."""
+_UNREAD_KINDS: Final = {
+    "number": "numbers",
+    "date": "dates by the formats of its recipe",
+    "age": f"dates of birth that give an age from 0 to {OLDEST}",
+}
 _PLAIN: Final = re.compile(r"[0-9]{1,15}|-[1-9][0-9]{0,14}|-?[0-9]+[.][0-9]+")
 _MAP: Final = pa.schema([("text", pa.string()), ("value", pa.string())])
 
@@ -64,7 +70,7 @@ def read(
         return view
     read_by = readings(question, names, partition_columns)
     connection.execute(f"CREATE TEMP VIEW intake_source AS {view.rows}")
-    columns = [_column(view.columns.index(name), name, read_by.get(name), connection) for name in names]
+    columns = [_column(view, name, read_by, connection) for name in names]
     repeated = _repeats(view, intake, connection)
     quarantined, places = list(view.quarantined), [f"q{i}" for i in range(len(view.quarantined))]
     if repeated:
@@ -100,7 +106,7 @@ def check_unread(view: Laid) -> None:
     for count in view.cells:
         present = count.values + count.unread
         if count.unread > MOST_UNREAD * present:
-            kind = {"number": "numbers", "date": "dates by the formats of its recipe"}[count.read]
+            kind = _UNREAD_KINDS[count.read]
             raise UnreadCellsError(
                 f"{count.unread:,} of the {present:,} cells of {count.column!r} are no {kind}, and at most "
                 f"{MOST_UNREAD:.0%} may be: correct its recipe under source.intake.columns (marks, format, further "
@@ -130,17 +136,52 @@ class _Column:
         return CellCount(self.name, kind, values + missing + unread, values, missing, unread)
 
 
-def _column(at: int, name: str, reading: Reading | None, connection: "duckdb.DuckDBPyConnection") -> _Column:
+def _column(view: Laid, name: str, read_by: Mapping[str, Reading], connection: "duckdb.DuckDBPyConnection") -> _Column:
+    at, reading = view.columns.index(name), read_by.get(name)
     cell = f"c{at}"
     if reading is None:
         return _Column(name, cell)
     if reading.recipe.read == "number":
         return _number_column(at, reading, connection)
-    rows = connection.sql(f"SELECT {cell}, count(*) FROM intake_source GROUP BY {cell} ORDER BY min(place)").fetchall()
-    counts = dict(rows)
+    if reading.recipe.at is not None:
+        return _age_column(_Column(name, cell, reading), view, read_by[reading.recipe.at], connection)
+    counts = _counts(cell, connection)
     cells = cells_of(reading, counts)
     column = _counted(_Column(name, cell, reading), cells, counts)
     _map(column, at, {text: result.text for text, result in cells.items() if result.text != text}, connection)
+    return column
+
+
+def _counts(cell: str, connection: "duckdb.DuckDBPyConnection") -> dict[str, int]:
+    """Distinct texts with their rows, in the order of the source."""
+    query = f"SELECT {cell}, count(*) FROM intake_source GROUP BY {cell} ORDER BY min(place)"
+    return dict(connection.sql(query).fetchall())
+
+
+def _age_column(column: _Column, view: Laid, decided: Reading, connection: "duckdb.DuckDBPyConnection") -> _Column:
+    """Ages at the decision: Python reads the distinct dates, SQL subtracts them as ``recipe.age_cell`` does."""
+    at, other = view.columns.index(column.name), view.columns.index(decided.column)
+    assert column.reading is not None  # noqa: S101 as a column of ages has one
+    births, days = (_counts(f"c{i}", connection) for i in (at, other))
+    cells = cells_of(column.reading, births)
+    decided_on = {text: UNREAD_AGE if c.fate == "unread" else c.text for text, c in cells_of(decided, days).items()}
+    born, birth_join = _joined(f"c{at}", f"intake_births_{at}", {t: c.text for t, c in cells.items()}, connection)
+    day, day_join = _joined(f"c{other}", f"intake_days_{at}", decided_on, connection)
+    column.join = f"{birth_join} {day_join}"
+    years = f"CAST(left({day}, 4) AS INTEGER) - CAST(left({born}, 4) AS INTEGER)"
+    years = f"{years} - CAST(right({day}, 5) < right({born}, 5) AS INTEGER)"
+    column.sql = (
+        f"CASE WHEN NOT contains({born}, '-') THEN {born} WHEN NOT contains({day}, '-') THEN {day} "
+        f"WHEN {years} BETWEEN 0 AND {OLDEST} THEN CAST({years} AS VARCHAR) ELSE '{UNREAD_AGE}' END"
+    )
+    query = f"SELECT {column.sql} AS age, contains({born}, '-') AS dated, count(*) FROM intake_source {column.join}"
+    for age, dated, rows in connection.sql(f"{query} GROUP BY age, dated").fetchall():
+        column.fates[{"": "missing", UNREAD_AGE: "unread"}.get(age, "value")] += rows
+        column.rules["age"] += rows if dated and age not in ("", UNREAD_AGE) else 0
+    for text, cell in cells.items():
+        column.rules.update(dict.fromkeys(cell.rules, births[text]) if cell.fate == "missing" else {})
+    column.rules = +column.rules
+    column.plain = not column.fates["unread"]
     return column
 
 
@@ -189,10 +230,15 @@ def _map(column: _Column, at: int, value_of: Mapping[str, str], connection: "duc
         cases = " ".join(f"WHEN {literal(text)} THEN {literal(value)}" for text, value in value_of.items())
         column.sql = f"CASE {column.sql} {cases} ELSE {column.sql} END"
     elif value_of:
-        name = f"intake_texts_{at}"
-        connection.register(name, pa.table({"text": list(value_of), "value": list(value_of.values())}, _MAP))
-        column.join = f"LEFT JOIN {name} ON {column.sql} = {name}.text"
-        column.sql = f"coalesce({name}.value, {column.sql})"
+        column.sql, column.join = _joined(column.sql, f"intake_texts_{at}", value_of, connection)
+
+
+def _joined(
+    cell: str, name: str, value_of: Mapping[str, str], connection: "duckdb.DuckDBPyConnection"
+) -> tuple[str, str]:
+    """SQL of a cell that reads texts as others, by a table of this name, and SQL of its join."""
+    connection.register(name, pa.table({"text": list(value_of), "value": list(value_of.values())}, _MAP))
+    return f"coalesce({name}.value, {cell})", f"LEFT JOIN {name} ON {cell} = {name}.text"
 
 
 def _repeats(view: Laid, intake: Intake, connection: "duckdb.DuckDBPyConnection") -> int:
