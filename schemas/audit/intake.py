@@ -66,9 +66,7 @@ class ColumnRecipe(Strict):
         if self.read == "date" and not self.format:
             raise ValueError("`read: date` needs `format`, such as '%Y-%m-%d'")
         if self.read == "age" and not (self.format and self.at):
-            raise ValueError(
-                "`read: age` needs `format` of the birth, and `at`, the column of the decision date"
-            )
+            raise ValueError("`read: age` needs `format` of the birth, and `at`, the column of the decision date")
         if self.read == "age" and (short := [layout for layout in self.format if not tells_birth(layout)]):
             raise ValueError(
                 f"{short[0]!r} gives no year of four digits with a day, so that no age in whole years follows from it"
