@@ -20,7 +20,8 @@ PLACES: Final = {
     " | departamento | barrio | =colonia | comuna | distrito | domicilio",
     "pt": "cep | código postal | cidade | município | bairro | endereço | =rua | =uf | distrito | concelho | freguesia"
     " | morada | naturalidade | localidade",
-    "it": "=cap | comune | provincia | città | indirizzo | =via | regione di residenza | residenza | località | quartiere",
+    "it": "=cap | comune | provincia | città | indirizzo | =via | regione di residenza | residenza | località"
+    " | quartiere",
     "nl": "postcode | woonplaats | gemeente | plaats | stad | straat | adres | provincie | wijk",
     "pl": "kod pocztowy | miasto | miejscowość | województwo | gmina | powiat | ulica | adres | zamieszkania",
     "tr": "şehir | =il | ilçe | posta kodu | adres | mahalle | semt | ikamet | ikametgah",
@@ -29,7 +30,7 @@ PLACES: Final = {
     "zh": "地址 | 城市 | 省份 | 邮编 | 邮政编码 | 区县 | 县 | 住址 | 居住地 | 户籍地 | 省 | 市",
     "ko": "주소 | 우편번호 | 시도 | 시군구 | 거주지 | 지역코드 | 거주지역",
 }
-"""A column with one of these words says where an applicant lives, or the home is; after ``=`` the word is all of a name."""
+"""A column with one of these words says where an applicant lives or the home is; after ``=`` it is the whole name."""
 THROUGH: Final = ("officer", "underwriter", "broker", "branch", "store", "channel", "lender", "lei")
 """A column with one of these words says through whom an application went."""
 CLUSTERS: Final = ("officer", "underwriter", "broker", "branch", "store", "lender", "lei", "tract")

@@ -51,7 +51,7 @@ def test_every_language_of_drafts_has_places_and_every_phrase_is_found():
 
 
 def listed_places(file: Path) -> set[str]:
-    """Words of places that a file lists: whole texts of code, their parts between blanks or lines, phrases of a list."""
+    """Words of places that a file lists: whole texts of code, their parts between bars, phrases of a list."""
     single = {phrase for _, phrase in PHRASES}
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".py":
@@ -66,7 +66,7 @@ def test_no_second_list_of_places_stands_beside_the_vocabulary():
     files = [f for folder in ("schemas", "tasks", "flows", "research") for f in (ROOT / folder).rglob("*.py")]
     files += (ROOT / "flows/cli/draft/words").glob("*.csv")
     lists = {file.relative_to(ROOT).as_posix(): listed_places(file) for file in files}
-    assert lists.pop("schemas/blocks.py") > set("zip county".split())
+    assert lists.pop("schemas/blocks.py") > {"zip", "county"}
     assert len(lists) > 300
     assert {name: sorted(words) for name, words in lists.items() if len(words) > MOST_WORDS_OF_PLACES} == {}
     assert {word for name, words in lists.items() if name.endswith(".csv") for word in words} == set()
