@@ -1,7 +1,7 @@
 """Switches off each rule by which cells are read, and lists the tables of the corpus that the judge then fails.
 
-``EVENHAND_TEST_DATA=FOLDER PYTHONPATH=.:tests python -m benches mutation`` prints the table; ``--reps`` is the number of
-failing tables after which a rule is left. A rule that no table misses is not held by the corpus.
+``EVENHAND_TEST_DATA=FOLDER PYTHONPATH=.:tests python -m benches mutation`` prints the table; ``--reps`` is the
+number of failing tables after which a rule is left. A rule that no table misses is not held by the corpus.
 """
 
 import importlib.util
@@ -235,7 +235,7 @@ def mutated(folder: Path, enough: int = ENOUGH, rules: tuple[Switch, ...] = RULE
         yield {"rule": switch.rule, "tables": len(fail), "fail": ", ".join(fail)}
 
 
-def run(rows: int | None, reps: int | None, options: Mapping[str, Any]) -> list[dict[str, Any]]:  # noqa: ARG001 as benches
+def run(rows: int | None, reps: int | None, options: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The table of the bench."""
     from conftest import SHARED
 

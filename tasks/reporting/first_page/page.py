@@ -13,7 +13,7 @@ from schemas.audit.partition import asked_and_of
 from schemas.audit.source import Source
 from schemas.tables.applications import ANY, DECISION_DIRECTION, VALIDATIONS
 from schemas.tables.counterfactuals import CAUSAL_CHECKS
-from schemas.tables.verdicts import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, VERDICTS
+from schemas.tables.verdicts import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, REPORTED, VERDICTS
 from schemas.terms import EVERYBODY, DecisionMaker, Refusal, Theory
 from schemas.vintages import place_of
 from tasks.pipeline.registry import OUTCOMES_METHOD
@@ -68,7 +68,9 @@ _PLACE = 1
 def run_of(material: Material) -> Run:
     """All that the first page is decided from."""
     settings = material.settings
-    rows = material.rows(VERDICTS)
+    every = material.rows(VERDICTS)
+    rows = [row for row in every if row["reason"] != REPORTED]
+    reported = {(row["protected_attribute"], row["group"]): None for row in every if row["reason"] == REPORTED}
     judged_rows = [row for row in material.named(ADJUSTED) if row["primary"]]
     ordered = sorted(judged_rows, key=lambda row: row["decision_maker"] == DecisionMaker.LENDER)
     deciding_rows = {(row["protected_attribute"], row["group"]): row for row in ordered}
@@ -84,7 +86,8 @@ def run_of(material: Material) -> Run:
     counts = [asked_and_of(sampling) for sampling in sorted(samplings) if any(c.isdigit() for c in sampling)]
     return Run(
         tuple(Row.of(row) for row in rows),
-        tuple(_groups(material)),
+        tuple(group for group in _groups(material) if group.key not in reported),
+        reported=tuple(group for _, group in reported),
         warnings=tuple(warnings),
         minimum_n=settings.verdicts.minimum_n,
         # Columns that the judged rung of each group adjusts for; none of a group without benchmarks.
