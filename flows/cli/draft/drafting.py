@@ -302,7 +302,12 @@ def _attributes(table: Table, choices: Choices, names: Sequence[str], split: Spl
             name not in table.columns or (chosen and not _has_group(table.columns[name], chosen))
         ):
             chosen = None
-        attribute = people.attribute(table, name, split.favourable, chosen, is_given=choices.given("protected"))
+        try:
+            attribute = people.attribute(table, name, split.favourable, chosen, is_given=choices.given("protected"))
+        except SpecError:
+            if choices.is_review:  # another year's table, of which `review` says what changed
+                continue
+            raise
         out.append(replace(attribute, reference_is_given=chosen is not None and not choices.is_review))
     if remaining:
         groups = [group for attribute in out for group in attribute.rows]

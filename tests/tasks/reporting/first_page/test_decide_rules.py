@@ -247,7 +247,7 @@ def test_where_no_rule_applies_nothing_is_printed():
 def test_every_rule_has_a_name_and_every_name_a_sentence():
     assert [name for name, _ in RULES] == list(sentences()["change"])
     assert [name for name, _ in STEPS] == list(sentences()["next"])
-    assert len(sentences()["cannot"]) == 8
+    assert len(sentences()["cannot"]) == 9
 
 
 def test_lines_are_about_the_group_of_the_figures_where_it_is_one_of_those():
