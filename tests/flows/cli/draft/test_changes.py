@@ -12,7 +12,7 @@ from flows.cli.draft.spec_text import text
 from schemas.errors import SpecError
 
 ROWS = 240
-HEADER = ("app", "decided on", "born", "race", "income", "purpose", "decision")
+HEADER = ("app", "decided on", "date of birth", "race", "income", "purpose", "decision")
 
 
 def rows(year: int = 2023) -> list[list[str]]:
@@ -62,7 +62,11 @@ def test_a_table_of_the_same_kind_has_no_changes(spec: Path, tmp_path: Path) -> 
         (5, "HELOC", "purpose: new values HELOC (24 rows)"),
         (4, "ask branch", "income: 24 cells (10.0%) are no numbers, before 0.0%"),
         (1, "31.12.2024", "decided on: 24 cells (10.0%) are no dates by the formats of its recipe, before 0.0%"),
-        (2, "31.12.1980", "born: 24 cells (10.0%) are no dates of birth by the formats of its recipe, before 0.0%"),
+        (
+            2,
+            "31.12.1980",
+            "date of birth: 24 cells (10.0%) are no dates of birth by the formats of its recipe, before 0.0%",
+        ),
     ],
 )
 def test_new_words_and_unread_cells_are_named(at: int, value: str, words: str, spec: Path, tmp_path: Path) -> None:
