@@ -1,4 +1,4 @@
-"""``evenhand init FILE --check SPEC``: what a table of another year has that the spec, and its own table, do not know."""
+"""``evenhand init FILE --check SPEC``: what another year's table has that the spec, and its own table, do not know."""
 
 from pathlib import Path
 
