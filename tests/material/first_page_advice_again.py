@@ -5,6 +5,8 @@ import re
 from first_page_again import Page
 from first_page_lines_again import detectable, left_out, lost, wait
 
+from schemas.tables.verdicts import REPORTED, VERDICTS
+
 HISTORY = ("score", "history", "bankrupt", "delinquen", "fico")
 LIMITED = ("outcome", "direct", "total", "recourse")
 
@@ -131,5 +133,8 @@ def cannot(page: Page) -> list[str]:
     if drawn:
         few, every = (int(each) for each in drawn[0].split(" of "))
         asked = f"What applicants who were not drawn would show: {few:,} of {every:,} were."
-    lines = ["Why decisions differ, or whether that is lawful.", second, asked, lost(page)]
+    few = dict.fromkeys(row["group"] for row in page.material.rows(VERDICTS) if row["reason"] == REPORTED)
+    words = "Anything about groups below 30 applicants and 1 % of all, which are reported and not judged"
+    reported = f"{words}: {', '.join(few)}."
+    lines = ["Why decisions differ, or whether that is lawful.", second, asked, lost(page), reported * bool(few)]
     return [*filter(None, lines), "Anything about a single applicant."]

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from schemas.tables.verdicts import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, STATES, VERDICTS
+from schemas.tables.verdicts import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, REPORTED, STATES, VERDICTS
 from tasks.reporting.first_page.page import decide, run_of
 from tasks.reporting.material import Material
 
@@ -33,7 +33,7 @@ class Page:
     @cached_property
     def verdicts(self):
         """Rows of groups that decide or stand beside."""
-        every = pd.DataFrame(self.material.rows(VERDICTS))
+        every = pd.DataFrame([row for row in self.material.rows(VERDICTS) if row["reason"] != REPORTED])
         if every.empty:
             return pd.DataFrame(columns=[column.name for column in VERDICTS.columns])
         numbers = ["value", "low", "high", "bias", "limit", "detectable", "needed", "n", "events", "n_reference"]

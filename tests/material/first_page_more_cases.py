@@ -36,7 +36,7 @@ from first_page_cases import (
 from first_page_lines_again import WHY_NOT
 from report_tables import built, measures
 
-from schemas.tables.verdicts import PUBLISHED_MEASURES
+from schemas.tables.verdicts import PUBLISHED_MEASURES, REPORTED
 from schemas.terms import State, Theory
 from tasks.reporting.first_page.facts import Group, Run
 
@@ -124,6 +124,7 @@ def lines():
             else:
                 open_row = effect("A", LITTLE, POINTS, theory=theory, detectable=size, **of)
             yield f"open {theory} {size}", page(alone(theory, LITTLE, open_row))
+    yield "reported", page(adding(outside, gap("Z", State.DESCRIPTIVE, POINTS, reason=REPORTED, withheld=True)))
     small = (white(), Group("race", "A", 11, 0.7))
     yield "few", page(Run((), small))
     yield (
