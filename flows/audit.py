@@ -20,7 +20,7 @@ from flows.execution import Execution
 from flows.outcome.alerts import ALERTED
 from flows.outcome.artifacts import Progress, show_verdict
 from flows.outcome.conclusion import ending_of_checks, ending_of_error
-from flows.outcome.ending import Ending, Subject, checks_of, run_name, subject_of, words_of
+from flows.outcome.ending import Ending, Subject, checks_of, run_name, subject_of
 from flows.outcome.run_log import tell_run
 from flows.outcome.run_state import announced, concluded
 from flows.partitions.part_spec import spec_to_audit
@@ -31,8 +31,9 @@ from flows.supervision.failed_audits import Ended, note_failure
 from flows.supervision.presence import in_stage
 from schemas.artifact import Partition
 from schemas.errors import TooLittleEvidenceError
+from schemas.questions import state_words
 from schemas.tables.applications import read_words
-from schemas.tables.verdicts import state_of_row
+from schemas.tables.verdicts import row_words, state_of_row
 from schemas.terms import State
 from tasks.lake.log import trusted_signer
 from tasks.lake.store import Lake
@@ -49,7 +50,9 @@ def _verdict(parameters: Mapping[str, Any], result: dict[str, Any], _: Subject, 
     checks = checks_of(lake, run)
     ending = ending_of_checks(lake, run, checks)
     for row in checks.open:
-        tell_run(f"{state_of_row(row)}: {words_of(row)}", WARNING if row["state"] == State.BREACH else INFO)
+        tell_run(
+            f"{state_words(state_of_row(row))}: {row_words(row)}", WARNING if row["state"] == State.OUTSIDE else INFO
+        )
     show_verdict(ending, run, checks)
     return ending
 

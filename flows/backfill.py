@@ -431,7 +431,7 @@ def audit_in_sub_flow(
                 partition = Listed(**listed)
                 record = audit_partition(audit_spec, year, partition, opened, conditions, force, as_tasks=True)
         except TooLittleEvidenceError as error:  # which is no failure
-            return Completed(name=Name.INSUFFICIENT.value, message=str(error), data={})
+            return Completed(name=Name.INCONCLUSIVE.value, message=str(error), data={})
         run = run_of(opened, record.run or "")
         checks = checks_of(opened, run)
         ending = ending_of_checks(opened, run, checks)

@@ -201,7 +201,7 @@ def reproduce(
         settings = Asked(paper, tuple(only or ()), quick, size)
         differs = _one(settings, data, charts, every_cell=every_cell, as_json=as_json)
     if differs:
-        raise typer.Exit(ExitCode.BREACH)
+        raise typer.Exit(ExitCode.OUTSIDE)
 
 
 def _one(settings: Any, data: Path, charts: Path | None, *, every_cell: bool, as_json: bool) -> bool:

@@ -95,7 +95,7 @@ class TooFewError(DataQualityError):
 class TooLittleEvidenceError(TooFewError):
     """Every group is too small for a verdict: the audit ends as insufficient, before its costly stages."""
 
-    exit_code = ExitCode.INSUFFICIENT_EVIDENCE
+    exit_code = ExitCode.INCONCLUSIVE
 
 
 class InfrastructureError(EvenhandError):

@@ -6,13 +6,16 @@ Beside each number as published stands the same number as the pages print it. Nu
 
 import json
 import sys
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemas.questions import row_now, state_now
+from schemas.tables.verdicts import in_approval
 from schemas.terms import State, Theory
 
-SCHEMA_VERSION: Final = "1.3"
+SCHEMA_VERSION: Final = "2.0"
 SCHEMA_ID = "https://evenhand.invalid/schemas/report.schema.json"
 """A name, and no address: nothing is fetched from it."""
 
@@ -80,6 +83,17 @@ class HeadlineSaid(Part):
     groups: tuple[Named, ...]
 
 
+class EffectShown(Part):
+    """An effect as a result prints it: points of approval, or percent of a cost, with its 95 % interval."""
+
+    attribute: str
+    group: str
+    value: float
+    low: float | None
+    high: float | None
+    none: float = Field(description="the value of no difference")
+
+
 class QuestionAnswered(Part):
     """A row of "What was found"."""
 
@@ -88,7 +102,13 @@ class QuestionAnswered(Part):
     question: str
     state: State
     state_words: str
-    sentence: str
+    answer: Literal["differs", "same", "open", ""] = Field(
+        description="what the printed 95 % intervals show; empty where none is printed"
+    )
+    sentence: str = Field(description="the result")
+    against: str = Field(description="against the limit")
+    reliable: str = Field(description="how reliable the result is")
+    effects: tuple[EffectShown, ...] = Field(description="effects that the result prints")
 
 
 class FigureShown(Part):
@@ -119,10 +139,10 @@ class Approval(Part):
 
 
 class Judged(Part):
-    """The verdict of a group in a theory, with the row that decides it.
+    """The answer to a question for a group, with the row that decides it.
 
-    ``value``, ``low`` and ``high`` are the measure as published, such as an effect on denial of 0.126. ``shown`` is
-    what the page of the question prints of it: -13 points of approval. Their signs may differ.
+    A difference is group less reference group in approval: -0.126 is approved less often. Ratios, costs and scores are
+    as measured. ``shown`` is what the page of the question prints.
     """
 
     theory: Theory
@@ -195,7 +215,7 @@ class Rows(Part):
 class Report(Part):
     """The content of report.json for one run."""
 
-    schema_version: Literal["1.3"] = SCHEMA_VERSION
+    schema_version: Literal["2.0"] = SCHEMA_VERSION
     run: str
     audit: str
     title: str
@@ -218,6 +238,33 @@ class Report(Part):
     theories: Rows = Field(description="the table of verdicts")
     findings: Rows = Field(description="what a mean hides and what in the file misleads, with the next step of each")
     warnings: tuple[str, ...]
+
+
+def report_now(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of a report.json with the keys and the sign of this version; version 1 had effects on denial.
+
+    Args:
+        document: as it was read, of this version or an earlier one.
+    """
+    if not str(document.get("schema_version", "")).startswith("1."):
+        return dict(document)
+    renamed = {name: [row_now(row) for row in document.get(name, ())] for name in ("questions", "figures")}
+    table = document["theories"]
+    rows = [row_now(dict(zip(table["columns"], row, strict=True))) for row in table["rows"]]
+    groups = []
+    for group in document["groups"]:
+        verdicts = []
+        for verdict in map(row_now, group["verdicts"]):
+            effect, interval = verdict["effect"], verdict["interval"]
+            if verdict["theory"] in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL):
+                ends = effect["value"], interval["high"], interval["low"]
+                value, low, high = (None if end is None else -end for end in ends)
+                effect, interval = {**effect, "value": value}, {**interval, "low": low, "high": high}
+            verdicts.append({**verdict, "effect": effect, "interval": interval})
+        groups.append({**group, "verdicts": verdicts})
+    turned = [list(in_approval(row).values()) for row in rows]
+    theories = {"columns": table["columns"], "rows": turned}
+    return {**document, **renamed, "groups": groups, "theories": theories, "state": state_now(document["state"])}
 
 
 def schema() -> dict[str, Any]:

@@ -91,40 +91,38 @@ class State(StrEnum):
     """How the check of a measure against its limit ended. Only WITHIN reads as a pass."""
 
     WITHIN = "within"
-    BREACH = "breach"
-    INSUFFICIENT_EVIDENCE = "insufficient_evidence"
+    OUTSIDE = "outside"
+    """The whole interval lies beyond the limit."""
+    INCONCLUSIVE = "inconclusive"
+    """The interval crosses the limit, or there are too few people: the reason says which."""
+    UNRELIABLE = "unreliable"
+    """These data contradict an assumption that the result rests on."""
     NO_LIMIT = "no_limit"
     """Computed, with an interval that covers as it says, and nobody said what is too much."""
-    DESCRIPTIVE = "descriptive"
+    INFORMATION = "information"
     """Computed, without an interval that covers as it says: no verdict can rest on it."""
     NOT_RUN = "not_run"
     """Not computed."""
 
 
 class Theory(StrEnum):
-    """What kind of harm a verdict is about (docs/verdicts.md)."""
+    """Which question a verdict answers (schemas.questions has the words; docs/verdicts.md explains them)."""
 
-    DIRECT = "direct"
-    """Are equals treated alike?"""
-    TOTAL = "total"
-    """Would it be otherwise, had they been of the reference group, by the assumed graph?"""
-    OUTCOME = "outcome"
-    """Do outcomes differ?"""
-    RECOURSE = "recourse"
-    """Is it harder for them to get in?"""
-    REASONS = "reasons"
-    """Same reasons?"""
-    OWN = "own"
-    """The thresholds of the spec."""
+    SIMILAR_APPLICANTS = "similar_applicants"
+    CAUSAL_MODEL = "causal_model"
+    APPROVAL_RATES = "approval_rates"
+    PATH_TO_APPROVAL = "path_to_approval"
+    MODEL_REASONS = "model_reasons"
+    OWN_LIMITS = "own_limits"
 
 
 class ExitCode(IntEnum):
     """What the ``evenhand`` command returns to the shell."""
 
     WITHIN = 0
-    BREACH = 1
+    OUTSIDE = 1
     USAGE = 2
-    INSUFFICIENT_EVIDENCE = 3
+    INCONCLUSIVE = 3
     DATA_QUALITY = 4
     INFRASTRUCTURE = 5
     INTEGRITY = 6

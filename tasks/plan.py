@@ -82,11 +82,11 @@ class Plan:
     code: str
     steps: tuple[Step, ...]
     started: str = field(compare=False)
-    """When the run began, in UTC as ISO 8601. Its year is part of the report's key, and no part of the run id."""
+    """When the run began, in UTC as ISO 8601. Its day is part of the report's key, and no part of the run id."""
 
     def begun(self, started: str) -> "Plan":
         """The same run, by another time at which it began."""
-        settings = self.steps[-1].settings.model_copy(update={"run_year": int(started[:4])})
+        settings = self.steps[-1].settings.model_copy(update={"run_day": started[:10]})
         return replace(self, started=started, steps=(*self.steps[:-1], replace(self.steps[-1], settings=settings)))
 
 
@@ -131,9 +131,9 @@ def plan(spec: AuditSpec, started: str = "") -> Plan:
 def report_settings(spec: AuditSpec, run: str, source_sha256: str, code: str, started: str) -> report.ReportSettings:
     """The settings of the stage report; the digests are those of the source and the code that made the numbers.
 
-    Of the time of the run they hold the year alone: runs of one year with equal inputs have equal reports.
+    Of the time of the run they hold the day alone: runs of one day with equal inputs have equal reports.
     """
-    identity = {"run": run, "source_sha256": source_sha256, "code": code, "run_year": int(started[:4])}
+    identity = {"run": run, "source_sha256": source_sha256, "code": code, "run_day": started[:10]}
     return report.ReportSettings.of(spec, **identity, effective_spec=_effective(spec), version=version("evenhand"))
 
 

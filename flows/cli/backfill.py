@@ -196,7 +196,7 @@ def backfill(
     """Audit every year; what the lake holds is not computed again, and one bad year does not stop the others.
 
     The exit code is that of the most serious year: 6 integrity, then 5 infrastructure, 4 data quality, 2 spec,
-    1 breach, 3 insufficient evidence, and 0 if all are within their limits.
+    1 outside a limit, 3 inconclusive, and 0 if all are within their limits.
     """
     from flows.launch.backfill import Backfill, run_backfill, run_on_workers
     from flows.partitions.attempts import Attempt
@@ -278,7 +278,7 @@ class FailOn(StrEnum):
 
     NEVER = "never"
     CHANGED = "changed"
-    BREACH = "breach"
+    OUTSIDE = "outside"
 
 
 @trends_app.command(epilog="Example: evenhand trend hmda.yaml --years 2010-2024")
@@ -291,7 +291,7 @@ def trend(
     by_value: options.ByValueOption = None,
     lake: options.LakeOption = "data/lake",
     fail_on: Annotated[
-        FailOn, typer.Option("--fail-on", help="Exit with 1 if a group has changed, or its years are in breach.")
+        FailOn, typer.Option("--fail-on", help="Exit with 1 if a group has changed, or its years are outside a limit.")
     ] = FailOn.NEVER,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -387,9 +387,9 @@ def _code(result: "Made", fail_on: FailOn) -> ExitCode:
     if fail_on is FailOn.NEVER:
         return ExitCode.WITHIN
     if not result.followed:
-        return ExitCode.INSUFFICIENT_EVIDENCE
+        return ExitCode.INCONCLUSIVE
     groups = changed(result.followed) if fail_on is FailOn.CHANGED else breaches(result.followed)
-    return ExitCode.BREACH if groups else ExitCode.WITHIN
+    return ExitCode.OUTSIDE if groups else ExitCode.WITHIN
 
 
 def with_figures(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:

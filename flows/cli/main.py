@@ -220,7 +220,7 @@ def main() -> None:
         "ignore", category=UnsupportedFieldAttributeWarning, module=r"pydantic\._internal\._generate_schema"
     )
     code = stoppable(_code)
-    if code not in (ExitCode.WITHIN, ExitCode.BREACH, ExitCode.INSUFFICIENT_EVIDENCE):
+    if code not in (ExitCode.WITHIN, ExitCode.OUTSIDE, ExitCode.INCONCLUSIVE):
         # after an error Prefect still holds frames with DuckDB objects, whose bindings would print forty lines of
         # leaks over the message while the interpreter ends: run the exit handlers, and end without that
         atexit._run_exitfuncs()

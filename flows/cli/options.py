@@ -3,12 +3,13 @@
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from importlib.metadata import version
+from inspect import signature
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from schemas.errors import SpecError, nearest
 
@@ -231,6 +232,31 @@ class Grouped(TyperGroup):
                     _write(formatter, rows)
 
 
+class NamesRun(TyperCommand):
+    """A command that takes its run as ``--run RUN`` and as its first argument, whichever it declares."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the run where the command declares it."""
+        declared = next(parameter for parameter in self.params if parameter.name == "run")
+        if isinstance(declared, TyperArgument):
+            return super().parse_args(ctx, _run_first(args))
+        _, others, _ = self.make_parser(ctx).parse_args(args=list(args))
+        if len(others) == 1 and not any(word == "--run" or word.startswith("--run=") for word in args):
+            at = len(args) - 1 - args[::-1].index(others[0])
+            args = [*args[:at], "--run", *args[at:]]
+        return super().parse_args(ctx, args)
+
+
+def _run_first(args: list[str]) -> list[str]:
+    """The arguments with the value of ``--run`` as the first of them."""
+    for at, word in enumerate(args):
+        if word == "--run" and at + 1 < len(args):
+            return [args[at + 1], *args[:at], *args[at + 2 :]]
+        if word.startswith("--run="):
+            return [word.removeprefix("--run="), *args[:at], *args[at + 1 :]]
+    return args
+
+
 class Listed(TyperGroup):
     """Prints the commands with their whole lines."""
 
@@ -243,6 +269,8 @@ class Listed(TyperGroup):
 def shortened(app: typer.Typer, lines: Mapping[str, str]) -> typer.Typer:
     """The same app with a help line for each listed command; a command without an explicit name has its function's."""
     for command in app.registered_commands:
+        if command.callback is not None and "run" in signature(command.callback).parameters:
+            command.cls = NamesRun
         name = command.name or (command.callback.__name__ if command.callback else "")
         command.short_help = lines.get(name, command.short_help)
     return app

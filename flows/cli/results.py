@@ -15,6 +15,7 @@ import typer
 from flows.cli import options
 from flows.cli.terminal import console, errors, print_json, print_rows, robustness_words, visible
 from schemas.errors import InfrastructureError, SpecError, nearest
+from schemas.questions import QUESTIONS, STATES
 from schemas.terms import State, Theory
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ measures_app = typer.Typer()
 Column = Literal["method", "group", "measure", "value", "n", "state", "-value", "-n"]
 _TABLES = ("measures", "published_measures", "verdicts", "published_verdicts")
 _SILENT = ("subgroup", "parameters", "reference_group", "events", "p", "q", "note")
-_CHECKED = ("breach", "within", "insufficient_evidence")
+_CHECKED = (State.OUTSIDE, State.WITHIN, State.INCONCLUSIVE)
 _WANTED = r"""
     ($measure IS NULL OR measure = $measure) AND ($method IS NULL OR method = $method)
     AND ($group IS NULL OR "group" = $group) AND ($state IS NULL OR state = $state)
@@ -407,17 +408,17 @@ _UNSEEN = """
 """Of the judged rung: what an unseen column has to explain, and what the strongest control explains."""
 
 
-@verdicts_app.command(epilog="Example: evenhand verdicts --theory direct")
+@verdicts_app.command(epilog="Example: evenhand verdicts --theory similar_applicants")
 def verdicts(
     run: options.LatestArgument = None,
     lake: options.LakeOption = "data/lake",
-    theory: Annotated[Theory | None, typer.Option(help="Only this kind of harm.")] = None,
+    theory: Annotated[Theory | None, typer.Option(help="Only this question.")] = None,
     format_: FormatOption = "table",
     as_json: SqlJsonOption = False,
     raw: RawOption = False,
 ) -> None:
-    """Print the state of every theory of harm, and of each judged group, with effect, verdict interval and limit."""
-    from schemas.tables.verdicts import STATES, effect_words, limit_words, published_findings  # loads pyarrow
+    """Print the state of every question, and of each judged group, with effect, verdict interval and limit."""
+    from schemas.tables.verdicts import effect_words, limit_words, published_findings  # loads pyarrow
     from schemas.tables.verdicts import published_verdicts as published
 
     query = "SELECT * EXCLUDE (run) FROM told_verdicts WHERE run = $run AND ($theory IS NULL OR theory = $theory)"
@@ -426,7 +427,7 @@ def verdicts(
         raise SpecError(f"the run has no row of {theory or 'verdicts'}; audit again to make it, or leave --theory out")
     document = published(rows)
     findings: list[dict[str, Any]] = []
-    if theory in (None, Theory.DIRECT):
+    if theory in (None, Theory.SIMILAR_APPLICANTS):
         with suppress(SpecError):  # an early run has no findings
             query = "SELECT * EXCLUDE (run) FROM published_verdict_findings WHERE run = $run"
             findings = ask(lake, run, query, {}).to_pylist()
@@ -440,13 +441,13 @@ def verdicts(
         for row in rows:
             of_group = f"{row['protected_attribute']}: {row['group']}" if row["group"] else "(all)"
             shown = {
-                "theory": row["theory"],
+                "question": QUESTIONS[Theory(row["theory"])].short,
                 "group": of_group,
                 "decisions_of": row["decision_maker"],
                 "measure": row["measure"],
-                "effect": effect_words(row),
+                "result": effect_words(row),
                 "limit": limit_words(row),
-                "state": STATES[State(row["state"])] + " (withheld)" * row["withheld"],
+                "state": STATES[State(row["state"])].words + " (withheld)" * row["withheld"],
                 "why": row["reason"],
             }
             shown_rows.append(shown)
@@ -565,7 +566,6 @@ def league(
 
 def _print(league_of_year: "League", page: str) -> None:
     """What it is for, then a table for each measure and group."""
-    from schemas.tables.verdicts import STATES
     from tasks.reporting import league
 
     noun = league.noun_of(league_of_year.column)
@@ -591,7 +591,7 @@ def _print(league_of_year: "League", page: str) -> None:
                 "q": _chance(line.q),
                 "q (BY)": _chance(line.q_dependent),
                 "screened": "yes" if line.screened else "no",
-                "state": STATES[State(figure.state)] + " (withheld)" * figure.withheld,
+                "state": STATES[State(figure.state)].words + " (withheld)" * figure.withheld,
                 "robustness": _plain(figure.robustness),
                 "detectable": _plain(figure.detectable),
             }

@@ -11,7 +11,8 @@ import typer
 from flows.cli import options
 from flows.cli.terminal import console, errors, print_json, print_rows, visible
 from schemas.errors import InfrastructureError, SpecError
-from schemas.terms import ExitCode, State
+from schemas.questions import QUESTIONS, STATES
+from schemas.terms import ExitCode, State, Theory
 
 if TYPE_CHECKING:
     from flows.runs.review import Remediation, Review
@@ -27,18 +28,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-_SHORT = {
-    State.BREACH: "outside",
-    State.INSUFFICIENT_EVIDENCE: "too little",
-    State.WITHIN: "inside",
-    State.NO_LIMIT: "no limit",
-    State.NOT_RUN: "not run",
-    State.DESCRIPTIVE: "described",
-}
-"""Words of a state in the list, in the order in which they are printed."""
 
-
-@app.command(epilog="Example: evenhand runs --audit boston1990 --state breach")
+@app.command(epilog="Example: evenhand runs --audit boston1990 --state outside")
 def runs(
     lake: options.LakeOption = "data/lake",
     audit: Annotated[
@@ -76,9 +67,12 @@ def runs(
     rows = []
     for run in printed_runs:
         # The questions of each state, the gravest first.
-        by_state = {words: [t for t, named in run.theories.items() if named == name] for name, words in _SHORT.items()}
+        by_state = {
+            state_name.words: [QUESTIONS[Theory(t)].short for t, named in run.theories.items() if named == key]
+            for key, state_name in STATES.items()
+        }
         states = "; ".join(f"{words}: {', '.join(theories)}" for words, theories in by_state.items() if theories)
-        states = states or State(run.state).value.replace("_", " ")
+        states = states or STATES[State(run.state)].words
         row = {
             "run": run.run,
             "audit": run.audit,
@@ -236,7 +230,7 @@ def report(
         webbrowser.open((folder / FIRST).resolve().as_uri())
     if lacking is not None:
         raise lacking
-    raise typer.Exit(ExitCode.BREACH if any(line.over for line in lines) else ExitCode.WITHIN)
+    raise typer.Exit(ExitCode.OUTSIDE if any(line.over for line in lines) else ExitCode.WITHIN)
 
 
 def _require_outside(place: Path, lake: Path) -> None:

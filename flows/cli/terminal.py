@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from flows.runs.control_characters import visible as visible  # the commands take it from here
+from schemas.questions import QUESTIONS, STATES
 from schemas.terms import Note, State, Theory
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ class Lines:
 # What an audit prints at its end: its first page, and on request a table for each method.
 
 
-_STYLE = {State.BREACH: "bold red", State.WITHIN: "green", State.INSUFFICIENT_EVIDENCE: "yellow"}
+_STYLE = {State.OUTSIDE: "bold red", State.WITHIN: "green", State.INCONCLUSIVE: "yellow"}
 
 
 def print_audit(
@@ -248,21 +249,21 @@ def print_audit(
         verbose: print the tables of all groups and methods, too.
     """
     from flows.runs import first_page as decision
+    from schemas.questions import STATES  # loads pyarrow, and other commands print rows
     from schemas.tables.applications import read_words
-    from schemas.tables.verdicts import STATES  # loads pyarrow, and other commands print rows
 
     width = min(console.width, decision.MOST_COLUMNS)
     shown_report = {**report, "state": summary.state}
     for line in decision.summary(shown_report, summary.report, left_out=left_out, notes=_more(summary), width=width):
         text = Text(line)
         for state, style in _STYLE.items():  # which a pipe does not get
-            text.highlight_regex(rf"(?<=  ){STATES[state]}(?=  )", style=style)
+            text.highlight_regex(rf"(?<=  ){STATES[state].words}(?=  )", style=style)
         console.print(text, soft_wrap=True)
     if not verbose:
         return
     # Theories, rows that are not within, groups by method, and what was read. Text is never read as markup.
     console.print()
-    print_rows(console, "theories", _theories(summary.verdicts))
+    print_rows(console, "questions", _theories(summary.verdicts))
     print_rows(console, "groups that are not within", _open_rows(summary.verdicts))
     console.print("value [interval] or (range of draws) by group; n = those whom it is about", markup=False)
     for title, rows in _groups(summary):
@@ -279,7 +280,7 @@ def _more(summary: "Summary") -> list[str]:
 
 def print_run(console: Console, summary: "Summary") -> None:
     """Print run, state and report alone."""
-    state = Text(summary.state.value.replace("_", " "), style=_STYLE.get(summary.state, ""))
+    state = Text(STATES[summary.state].words, style=_STYLE.get(summary.state, ""))
     for name, text in (("run", Text(summary.run)), ("state", state), ("report", Text(summary.report))):
         console.print(Text(f"{name:<8}").append_text(text), soft_wrap=True)
 
@@ -348,22 +349,21 @@ def _groups(summary: "Summary") -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 def _theories(verdicts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """A row for each theory: its question, its state, and the groups behind it."""
-    from schemas.tables.verdicts import QUESTIONS, STATES, effect_words, limit_words  # loads pyarrow, as below
+    from schemas.tables.verdicts import effect_words, limit_words  # loads pyarrow, as below
 
     verdict_rows, rows = list(verdicts), []
     for theory_row in (row for row in verdict_rows if row["role"] == "theory"):
         state = State(theory_row["state"])
         effects = []
-        for row in verdict_rows if theory_row["theory"] != Theory.OWN else ():
+        for row in verdict_rows if theory_row["theory"] != Theory.OWN_LIMITS else ():
             if row["theory"] == theory_row["theory"] and row["role"] == "primary" and (words := effect_words(row)):
                 limit = limit_words(row)
                 effects.append(f"{row['group']} {words}" + (f" ({limit})" if limit else ""))
         why = "" if effects and state is State.WITHIN else theory_row["reason"]
         rows.append(
             {
-                "question": QUESTIONS[Theory(theory_row["theory"])],
-                "theory": theory_row["theory"],
-                "state": Text(STATES[state], style=_STYLE.get(state, "")),
+                "question": QUESTIONS[Theory(theory_row["theory"])].short,
+                "state": Text(STATES[state].words, style=_STYLE.get(state, "")),
                 "effect [verdict interval] and why": "; ".join(part for part in (why, *effects) if part),
             }
         )
@@ -372,19 +372,19 @@ def _theories(verdicts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _open_rows(verdicts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows that are not within, each with its reason."""
-    from schemas.tables.verdicts import STATES, effect_words, limit_words
+    from schemas.tables.verdicts import effect_words, limit_words
 
     rows = []
     for row in verdicts:
         if row["role"] not in ("theory", "watch") and (row["withheld"] or row["state"] != State.WITHIN):
-            state = State.INSUFFICIENT_EVIDENCE if row["withheld"] else State(row["state"])
+            state = State.INCONCLUSIVE if row["withheld"] else State(row["state"])
             rows.append(
                 {
-                    "theory": row["theory"],
+                    "question": QUESTIONS[Theory(row["theory"])].short,
                     "group": f"{row['protected_attribute']}: {row['group']}",
                     "measure": f"{row['measure']} {effect_words(row)}".rstrip(),
                     "limit": limit_words(row),
-                    "state": Text(STATES[state] + " (withheld)" * row["withheld"], style=_STYLE.get(state, "")),
+                    "state": Text(STATES[state].words + " (withheld)" * row["withheld"], style=_STYLE.get(state, "")),
                     "why": row["reason"],
                 }
             )

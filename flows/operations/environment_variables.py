@@ -72,6 +72,7 @@ PREFECT_CLIENT: Final = (
     Setting("PREFECT_RESULTS_PERSIST_BY_DEFAULT", "`true`", _RUNS, "that these are kept, for runs that are resumed"),
     Setting("PREFECT_LOGGING_LEVEL", "`CRITICAL`; a worker's `INFO`", _RUNS, "what Prefect logs"),
     Setting("PREFECT_LOGGING_SERVER_LEVEL", "`CRITICAL`; a worker's `INFO`", _RUNS, "what its server logs"),
+    Setting("PREFECT_LOGGING_ROOT_LEVEL", "`ERROR`", _RUNS, "what other libraries log"),
     Setting("PREFECT_WORKER_WEBSERVER_HOST", "`127.0.0.1`", (WORKER,), "where the worker tells of its health"),
     Setting("PREFECT_WORKER_WEBSERVER_PORT", "`8080`", (WORKER,), "its port; another for each worker of a machine"),
     Setting("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "`120`", (COMMAND,), "wait for the embedded server"),

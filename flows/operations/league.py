@@ -206,7 +206,7 @@ def make_league(spec: AuditSpec, year: int, lake: Lake, selection: Asked) -> Lea
         of = f" of {census.done + unfinished}" if census.is_known else ""
         state = f"{census.done}{of} of {year} {'has' if census.done == 1 else 'have'} a run"
         step = f"`evenhand backfill SPEC --years {year}` goes on"
-        raise SpecError(f"a league holds at least {FEWEST} partitions beside each other, and {state}; {step}")
+        raise SpecError(f"a league holds at least {FEWEST} partitions, and {state}; {step}")
     subjects = subjects_of(
         [entry.verdicts for entry in lenders.values()], [entry.measures for entry in lenders.values()]
     )

@@ -29,6 +29,7 @@ from flows.supervision.presence import alive, dead
 from schemas.artifact import Partition
 from schemas.audit.partition import ALL
 from schemas.errors import EvenhandError, InfrastructureError, SpecError
+from schemas.questions import state_now
 from schemas.tables.verdicts import PUBLISHED_VERDICTS
 from tasks.lake import log
 from tasks.lake.store import LAKE, Lake, stage_runs
@@ -200,7 +201,7 @@ def run_figures(lake: Lake, run: str, *, checks: bool = True) -> RunFigures:
     return RunFigures(
         audit=manifest["dataset"],
         year=manifest["year"],
-        state=manifest["state"],
+        state=state_now(manifest["state"]),
         finished=datetime.fromisoformat(manifest["finished"]).timestamp(),
         rows=roughly(lineage[0]["rows"]["in"]) if lineage else 0,
         all_rows=is_whole,

@@ -116,7 +116,7 @@ class Standing:
     audit: str
     year: int
     state: str
-    """running, within, breach, insufficient, failed, interrupted, or stale."""
+    """running, within, outside, inconclusive, failed, interrupted, or stale."""
     stages: tuple[Stand, ...]
     message: str
     run: str
@@ -202,7 +202,7 @@ def _standing(lake: Lake, key: tuple[str, int, str], run: Run | None) -> Standin
             why = f"{BARRED}: its spec is not one of this version"
         except EvenhandError as error:
             why = f"{BARRED}: {error}"
-    verdict = OF_VERDICT.get(State(run.state), YearState.INSUFFICIENT).value
+    verdict = OF_VERDICT.get(State(run.state), YearState.INCONCLUSIVE).value
     state = verdict if run.protected or not why else "stale"
     message = why or (last.message if last and last.run == run.run else "")
     seconds = round(sum(float(cost.get("seconds", 0)) for cost in run.lineage), 1)

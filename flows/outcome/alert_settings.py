@@ -20,13 +20,14 @@ from flows.supervision.file_modes import denied_bits
 from schemas.audit.file import parse
 from schemas.bounds import Strict
 from schemas.errors import Location, SpecError, nearest, raise_together
+from schemas.questions import STATES_BEFORE
 
 VARIABLE: Final = "EVENHAND_ALERTS"
 """Environment variable with the path of the file."""
 _REFERENCE: Final = re.compile(r"\$\{([^{}]*)\}")
 
-ENDINGS: Final[Mapping[str, Name]] = {ending_name.value.lower().replace(" ", "_"): ending_name for ending_name in Name}
-"""Endings as rules write them: ``breach``, ``data_quality``."""
+ENDINGS: Final[Mapping[str, Name]] = {ending_name.name.lower(): ending_name for ending_name in Name}
+"""Endings as rules write them: ``outside``, ``data_quality``."""
 
 
 class Rule(Strict):
@@ -49,6 +50,8 @@ class Rule(Strict):
     @field_validator("when")
     @classmethod
     def _check_endings(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if before := [ending for ending in value if ending in STATES_BEFORE]:
+            raise ValueError(f"`{before[0]}` is now `{STATES_BEFORE[before[0]]}`")
         unknown = [ending for ending in value if ending not in ENDINGS]
         if unknown:
             raise ValueError(f"{unknown[0]!r} is no ending of a run; {nearest(unknown[0], list(ENDINGS))}")
@@ -206,4 +209,4 @@ def _expected(at: Location) -> str:
         return "the keys `to` and `rules`"
     if at[2:]:
         return "`daily`" if at[2] == "digest" else "a name, or a list of names"
-    return "a rule, such as `{when: breach, tell: desk}`" if at[1:] else "a list of rules, each below a `-`"
+    return "a rule, such as `{when: outside, tell: desk}`" if at[1:] else "a list of rules, each below a `-`"

@@ -37,9 +37,9 @@ _MOST_TEXT: Final = 2000
 
 STEPS: Mapping[Name, str] = {
     Name.WITHIN: "Nothing. `evenhand verdicts RUN` prints the state of every group.",
-    Name.BREACH: "`evenhand verdicts RUN`; an analyst reads the report and signs it: `evenhand signoff RUN --as NAME "
+    Name.OUTSIDE: "`evenhand verdicts RUN`; an analyst reads the report and signs it: `evenhand signoff RUN --as NAME "
     "--role prepared --note TEXT`.",
-    Name.INSUFFICIENT: "`evenhand verdicts RUN`; then fewer groups, more rows, or a sign-off that accepts it.",
+    Name.INCONCLUSIVE: "`evenhand verdicts RUN`; then fewer groups, more rows, or a sign-off that accepts it.",
     Name.SPEC: "Mend the spec where the message says; `evenhand plan SPEC` lists the stages of a sound one.",
     Name.DATA_QUALITY: "`evenhand audit SPEC` at a terminal prints the whole message, with the rows; a corrected file "
     "is a new vintage.",

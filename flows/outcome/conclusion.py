@@ -24,9 +24,9 @@ _PLAIN = re.compile(r"[A-Za-z0-9.\-:\[\]]+")
 """Letters of a host and its port."""
 NAMES = {
     ExitCode.WITHIN: Name.WITHIN,
-    ExitCode.BREACH: Name.BREACH,
+    ExitCode.OUTSIDE: Name.OUTSIDE,
     ExitCode.USAGE: Name.SPEC,
-    ExitCode.INSUFFICIENT_EVIDENCE: Name.INSUFFICIENT,
+    ExitCode.INCONCLUSIVE: Name.INCONCLUSIVE,
     ExitCode.DATA_QUALITY: Name.DATA_QUALITY,
     ExitCode.INFRASTRUCTURE: Name.INFRASTRUCTURE,
     ExitCode.INTEGRITY: Name.INTEGRITY,

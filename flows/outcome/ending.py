@@ -12,7 +12,8 @@ from schemas.artifact import Partition
 from schemas.audit.file import parse, spec_text
 from schemas.audit.limits import GATE
 from schemas.errors import SpecError
-from schemas.tables.verdicts import VERDICTS, effect_words, limit_words, state_of_row
+from schemas.questions import QUESTIONS, STATES, state_words
+from schemas.tables.verdicts import VERDICTS, effect_words, limit_words, row_words, state_of_row
 from schemas.terms import State, Theory
 from tasks.lake.store import Lake
 
@@ -23,9 +24,9 @@ from tasks.lake.store import Lake
 class Name(StrEnum):
     """Name of the state in which a run ended, as the server shows it."""
 
-    WITHIN = "Within"
-    BREACH = "Breach"
-    INSUFFICIENT = "Insufficient evidence"
+    WITHIN = STATES[State.WITHIN].words
+    OUTSIDE = STATES[State.OUTSIDE].words
+    INCONCLUSIVE = STATES[State.INCONCLUSIVE].words
     SPEC = "Spec"
     DATA_QUALITY = "Data quality"
     INFRASTRUCTURE = "Infrastructure"
@@ -36,6 +37,12 @@ class Name(StrEnum):
     """Somebody cancelled it on the server."""
     OVERDUE = "Overdue"
     """No run came."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Name | None":
+        """A name that earlier versions wrote into records."""
+        before = {"Within": cls.WITHIN, "Breach": cls.OUTSIDE, "Insufficient evidence": cls.INCONCLUSIVE}
+        return before.get(str(value))
 
 
 @dataclass(frozen=True)
@@ -205,7 +212,7 @@ def roughly(rows: int) -> int:
 
 _DECIDE = ("primary", "adds")
 """Roles of rows that decide the state of their theory."""
-_WORST_FIRST = (State.BREACH, State.INSUFFICIENT_EVIDENCE)
+_WORST_FIRST = (State.OUTSIDE, State.INCONCLUSIVE)
 
 Row = Mapping[str, Any]
 
@@ -237,24 +244,26 @@ class Checks:
         """One line: how many limits are kept or not, and the worst check."""
         rows = self.deciding
         of_state = [row for row in rows if row["state"] == state and not row["withheld"]]
-        if state is State.BREACH:
+        if state is State.OUTSIDE:
             if not of_state:
-                return f"a limit is breached; {self._reason(state)}"
-            return f"{len(of_state)} of {len(rows)} limits breached; {words_of(of_state[0])}"
+                return f"a result is outside its limit; {self._reason(state)}"
+            return f"{len(of_state)} of {len(rows)} outside the limit; {row_words(of_state[0])}"
         if state is State.WITHIN:
-            closest = f"; closest: {words_of(of_state[0])}" if of_state else ""
-            return f"{len(of_state)} of {len(rows)} limits kept, none breached{closest}"
+            closest = f"; closest: {row_words(of_state[0])}" if of_state else ""
+            return f"{len(of_state)} of {len(rows)} within the limit, none outside{closest}"
         if not rows:
-            return f"no limit could be judged; {self._reason(state)}"
+            return f"no result could be held against a limit; {self._reason(state)}"
         open_ = [row for row in rows if row["withheld"] or row["state"] != State.WITHIN]
-        return f"{len(open_)} of {len(rows)} limits could not be judged; {self._reason(State.INSUFFICIENT_EVIDENCE)}"
+        return f"{len(open_)} of {len(rows)} inconclusive; {self._reason(State.INCONCLUSIVE)}"
 
     def _reason(self, state: State) -> str:
         """Why the first theory with a state has it; of none, that no theory counts."""
         gate_rows = [row for row in self.theories if row["theory"] in self.gate and row["state"] == state]
         gate_rows = gate_rows or [row for row in self.theories if row["theory"] in self.gate]
         return (
-            f"{gate_rows[0]['theory']}: {gate_rows[0]['reason']}" if gate_rows else "no theory that counts has a limit"
+            f"{QUESTIONS[Theory(gate_rows[0]['theory'])].short}: {gate_rows[0]['reason']}"
+            if gate_rows
+            else "no question that counts has a limit"
         )
 
 
@@ -267,24 +276,17 @@ def checks_of(lake: Lake, run: Run) -> Checks:
     table = run.published(VERDICTS.name)
     rows = [] if table is None else lake.read(table).to_pylist()
     theories = [row for row in rows if row["role"] == "theory"]
-    gate = (run.spec.get("verdicts") or {}).get("gate") or (*GATE, Theory.OWN)
+    gate = (run.spec.get("verdicts") or {}).get("gate") or (*GATE, Theory.OWN_LIMITS)
     limited = [row for row in rows if row["limit"] is not None and row["role"] != "theory"]
     return Checks(sorted(limited, key=_order), theories, frozenset(map(str, gate)))
-
-
-def words_of(row: Row) -> str:
-    """A check in words, such as ``outcome, race: Black approval_rate_ratio 0.74 [0.67, 0.81], at least 0.90``."""
-    place = f"{row['theory']}, {row['protected_attribute']}: {row['group']} {row['measure']}"
-    effect = "withheld" if row["withheld"] else effect_words(row)
-    return ", ".join(filter(None, (f"{place} {effect}".rstrip(), limit_words(row))))
 
 
 def shown(row: Row) -> dict[str, Any]:
     """A check as a row of a table for people."""
     return {
-        "state": state_of_row(row),
+        "state": state_words(state_of_row(row)),
         "role": row["role"],
-        "theory": str(row["theory"]),
+        "question": QUESTIONS[Theory(row["theory"])].short,
         "group": f"{row['protected_attribute']}: {row['group']}",
         "measure": row["measure"],
         "decisions of": row["decision_maker"],
@@ -295,7 +297,7 @@ def shown(row: Row) -> dict[str, Any]:
 
 
 def _order(row: Row) -> tuple[int, bool, float]:
-    state = State.INSUFFICIENT_EVIDENCE if row["withheld"] else State(row["state"])
+    state = State.INCONCLUSIVE if row["withheld"] else State(row["state"])
     place = _WORST_FIRST.index(state) if state in _WORST_FIRST else len(_WORST_FIRST)
     evidence = row["p_breach_holm"] if row["p_breach_holm"] is not None else row["p_breach"]
     return place, row["role"] not in _DECIDE, 1.0 if evidence is None else float(evidence)

@@ -132,7 +132,7 @@ Result = dict[str, Any]
 Conclusion = Callable[[Mapping[str, Any], Result, Subject, Collection[str]], Ending | None]
 """From the flow's parameters, its result, its subject and the texts that may be quoted; None: nothing to report."""
 
-COMPLETED = (Name.WITHIN, Name.BREACH, Name.INSUFFICIENT)
+COMPLETED = (Name.WITHIN, Name.OUTSIDE, Name.INCONCLUSIVE)
 """A finding is no failure."""
 INSUFFICIENT = "insufficient"
 """Key of the result of a run that ended for too little evidence before it had one: why."""
@@ -142,7 +142,7 @@ _OWN_TAGS = ("dataset:", "year:", "state:", "run:")
 class BreachError(EvenhandError):
     """A limit is breached, and EVENHAND_BREACH_FAILS demands a failed flow run; ``summary`` is its result."""
 
-    exit_code = ExitCode.BREACH
+    exit_code = ExitCode.OUTSIDE
 
     def __init__(self, message: str, summary: Result | None = None) -> None:
         """Keep the result."""
@@ -216,7 +216,7 @@ def _state(ending: Ending | None, result: Result, error: Exception | None) -> "S
 
     if ending is None:
         return Completed(data=result)
-    failed = error is not None or (ending.name is Name.BREACH and breach_fails())
+    failed = error is not None or (ending.name is Name.OUTSIDE and breach_fails())
     tell_ending(ending, failed=error is not None)
     # of a back-fill one run a year, of one by partitions none, as they would be hundreds
     runs = [year["run"] for year in result.get("years", ()) if year["run"] and not year["value"]]

@@ -31,8 +31,8 @@ class YearState(StrEnum):
 
     RUNNING = "running"
     WITHIN = "within"
-    BREACH = "breach"
-    INSUFFICIENT = "insufficient"
+    OUTSIDE = "outside"
+    INCONCLUSIVE = "inconclusive"
     """Audited, or found to hold nothing to compare: too little evidence for a verdict, which is no pass."""
     TOO_FEW = "too_few"
     """A partition with fewer people than `by` asks for: it is listed and not audited, which is no failure."""
@@ -40,14 +40,19 @@ class YearState(StrEnum):
     INTERRUPTED = "interrupted"
     """Its process died."""
 
+    @classmethod
+    def _missing_(cls, value: object) -> "YearState | None":
+        """A state as earlier versions recorded it."""
+        return {"breach": cls.OUTSIDE, "insufficient": cls.INCONCLUSIVE}.get(str(value))
 
-OF_VERDICT = {State.WITHIN: YearState.WITHIN, State.BREACH: YearState.BREACH}
-"""The state of a finished year by the verdict of its run; any other verdict is insufficient."""
+
+OF_VERDICT = {State.WITHIN: YearState.WITHIN, State.OUTSIDE: YearState.OUTSIDE}
+"""The state of a finished year by the verdict of its run; any other verdict is inconclusive."""
 
 SERIOUSNESS = (
     ExitCode.WITHIN,
-    ExitCode.INSUFFICIENT_EVIDENCE,
-    ExitCode.BREACH,
+    ExitCode.INCONCLUSIVE,
+    ExitCode.OUTSIDE,
     ExitCode.USAGE,
     ExitCode.DATA_QUALITY,
     ExitCode.INFRASTRUCTURE,
@@ -136,7 +141,7 @@ def worst(codes: Iterable[int | None]) -> ExitCode:
     None is that of a year of which nobody knows how it ended.
     """
     exit_codes = [ExitCode.INFRASTRUCTURE if code is None else ExitCode(code) for code in codes]
-    return max(exit_codes, key=SERIOUSNESS.index, default=ExitCode.INSUFFICIENT_EVIDENCE)
+    return max(exit_codes, key=SERIOUSNESS.index, default=ExitCode.INCONCLUSIVE)
 
 
 def summed_up(records: Sequence[Attempt]) -> dict[str, Any]:
@@ -303,7 +308,7 @@ def recorded(lake: Lake, audit: str, year: int, value: str = "", **initial_field
         try:
             yield recorder
         except TooFewError as error:
-            recorder.end(YearState.INSUFFICIENT, ExitCode.INSUFFICIENT_EVIDENCE, str(error))
+            recorder.end(YearState.INCONCLUSIVE, ExitCode.INCONCLUSIVE, str(error))
         except EvenhandError as error:
             _fail(recorder, error, str(error))
             raise

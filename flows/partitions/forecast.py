@@ -40,14 +40,14 @@ class StageState(StrEnum):
     STALE_SPEC = "stale spec"
     FAILED = "failed"
     RUNNING = "running"
-    INSUFFICIENT = "insufficient"
+    INCONCLUSIVE = "inconclusive"
 
 
 _UNDONE = {
     YearState.RUNNING: StageState.RUNNING,
     YearState.FAILED: StageState.FAILED,
     YearState.INTERRUPTED: StageState.FAILED,
-    YearState.INSUFFICIENT: StageState.INSUFFICIENT,
+    YearState.INCONCLUSIVE: StageState.INCONCLUSIVE,
 }
 """State of the stage at which an attempt without a run is, or ended."""
 
@@ -200,7 +200,7 @@ def _of_year(spec: AuditSpec, year: int, lake: Lake, runs: Sequence[Run], jobs: 
         planned = planned_in(lake, of_year)
         stage_states = stands(planned, lake, runs_of_year[-1] if runs_of_year else None, latest(lake, spec.name, year))
     except TooFewError as error:
-        return Forecast(year, (), NOTHING, blocked=str(error), exit_code=ExitCode.INSUFFICIENT_EVIDENCE)
+        return Forecast(year, (), NOTHING, blocked=str(error), exit_code=ExitCode.INCONCLUSIVE)
     except EvenhandError as error:
         return Forecast(year, (), NOTHING, blocked=str(error), exit_code=error.exit_code)
     remaining_steps = [

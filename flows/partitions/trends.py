@@ -107,7 +107,7 @@ def _recipe(intake: Mapping[str, Any]) -> frozenset[tuple[str, str, str]]:
 
 
 _HEADLINES = {measure for of in HEADLINES.values() for measure in of}
-_CHECKED = (State.BREACH, State.WITHIN, State.INSUFFICIENT_EVIDENCE)
+_CHECKED = (State.OUTSIDE, State.WITHIN, State.INCONCLUSIVE)
 _WATERFALL = "waterfall"
 """Name of the table of rows in the source, refused and used, as published."""
 
@@ -283,8 +283,8 @@ def _result(
         # A year without a run. The page omits the reason of a failure, which may name paths of this machine.
         if last_attempt is None:
             return YearResult(year, why="never audited")
-        if last_attempt.state in (YearState.INSUFFICIENT, YearState.TOO_FEW):
-            return YearResult(year, state=State.INSUFFICIENT_EVIDENCE, why=last_attempt.message)
+        if last_attempt.state in (YearState.INCONCLUSIVE, YearState.TOO_FEW):
+            return YearResult(year, state=State.INCONCLUSIVE, why=last_attempt.message)
         return YearResult(year, state=last_attempt.state, why="could not be audited; `evenhand status` says why")
     rows = _whole_groups(lake, run)
     if names is not None:

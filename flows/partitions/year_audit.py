@@ -115,7 +115,7 @@ def _leave_alone(recorder: Recorder, run: Run, lake: Lake) -> None:
     source_read = read_manifest(lake, run.run).get("read")  # an earlier version did not keep it
     recorder.tell(run=run.run, source_sha256=run.source_sha256, vintage=run.vintage, read=source_read)
     state, message = State(run.state), "protected: this run was left as it is; --force audits the year again"
-    recorder.end(OF_VERDICT.get(state, YearState.INSUFFICIENT), exit_code_of(state), message)
+    recorder.end(OF_VERDICT.get(state, YearState.INCONCLUSIVE), exit_code_of(state), message)
 
 
 def _audited(planned: Plan, lake: Lake, recorder: Recorder, jobs: int, *, force: bool, as_tasks: bool) -> Summary:
@@ -154,10 +154,10 @@ class _Watcher:
 
 def _end(recorder: Recorder, summary: Summary) -> None:
     recorder.tell(run=summary.run, stage="", computed=summary.computed, read=summary.source_summary)
-    state = OF_VERDICT.get(summary.state, YearState.INSUFFICIENT)
+    state = OF_VERDICT.get(summary.state, YearState.INCONCLUSIVE)
     why = ""
-    if state is YearState.INSUFFICIENT:
+    if state is YearState.INCONCLUSIVE:
         wholes = [row for row in summary.verdicts if row["role"] == "theory"]
-        few = [f"{row['theory']}: {row['reason']}" for row in wholes if row["state"] == State.INSUFFICIENT_EVIDENCE]
+        few = [f"{row['theory']}: {row['reason']}" for row in wholes if row["state"] == State.INCONCLUSIVE]
         why = "; ".join(few) or "no theory that counts was judged, so that nothing was checked"
     recorder.end(state, summary.exit_code, why)

@@ -278,7 +278,7 @@ def outlook(spec: AuditSpec, year: int, listed: Sequence[Listed], lake: Lake, *,
         elif partition.too_few:
             with lake.lock(lock_of(spec.name, year, partition.value)):
                 recorder = Recorder(lake, spec.name, year, partition.value, rows=partition.rows, conditions=conditions)
-                ended = recorder.end(YearState.TOO_FEW, ExitCode.INSUFFICIENT_EVIDENCE, partition.too_few)
+                ended = recorder.end(YearState.TOO_FEW, ExitCode.INCONCLUSIVE, partition.too_few)
             done_attempts.append(ended)
         elif same and attempt and not force and _stands(attempt, lake, logged):
             done_attempts.append(attempt)
@@ -308,7 +308,7 @@ def _base(spec: AuditSpec, year: int, lake: Lake) -> str:
 def _stands(attempt: Attempt, lake: Lake, logged: Sequence[log.Entry]) -> bool:
     """Whether it was audited and its run is as it was written, or holds nothing to compare."""
     if attempt.run is None:
-        return attempt.state is YearState.INSUFFICIENT
+        return attempt.state is YearState.INCONCLUSIVE
     if attempt.state is YearState.FAILED or not attempt.ended:
         return False
     try:

@@ -10,6 +10,8 @@ from flows.runs.disclosure import withheld_groups
 from flows.runs.index import read_manifest, report_named
 from schemas.artifact import Artifact
 from schemas.errors import IntegrityError, SpecError
+from schemas.questions import QUESTIONS, STATES
+from schemas.report import report_now
 from schemas.tables.verdicts import PREFIX, PUBLICATION
 from schemas.terms import EVERYBODY, ExitCode, State, Theory
 from tasks.lake.store import Lake
@@ -22,11 +24,11 @@ MOST_LINES = 24
 MOST_COLUMNS = 100
 _HEAD = 3
 """Lines to the headline, of which the second is always blank."""
-_CODES = {State.WITHIN: ExitCode.WITHIN, State.BREACH: ExitCode.BREACH}
+_CODES = {State.WITHIN: ExitCode.WITHIN, State.OUTSIDE: ExitCode.OUTSIDE}
 _MEANING = {
-    ExitCode.WITHIN: "every figure with a limit lies inside it",
-    ExitCode.BREACH: "a figure lies outside a limit",
-    ExitCode.INSUFFICIENT_EVIDENCE: "too little to say, or no limit set",
+    ExitCode.WITHIN: "every result with a limit lies within it",
+    ExitCode.OUTSIDE: "a result lies outside its limit",
+    ExitCode.INCONCLUSIVE: "inconclusive, or no limit set",
 }
 _PLAIN = str.maketrans({"\N{MINUS SIGN}": "-", "\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": " "})
 Said = Mapping[str, Any]
@@ -71,7 +73,7 @@ def _rooms(steps: int, notes: int) -> Iterator[tuple[int, int, bool]]:
 
 def exit_words(state: str) -> str:
     """The exit code of a state of an audit, and its meaning."""
-    code = _CODES.get(State(state), ExitCode.INSUFFICIENT_EVIDENCE)
+    code = _CODES.get(State(state), ExitCode.INCONCLUSIVE)
     return f"exit code {code.value}: {_MEANING[code]}"
 
 
@@ -87,7 +89,10 @@ def _lines(
     yield ""
     yield from _wrapped(report["headline"]["words"], "", width)
     yield ""
-    rows = [(row["question"], row["state_words"], _sentence(row, report)) for row in report["questions"]]
+    rows = [
+        (QUESTIONS[Theory(row["theory"])].short, STATES[State(row["state"])].words, _sentence(row, report))
+        for row in report["questions"]
+    ]
     first, second = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
     for question, state, answer in rows:
         yield from _wrapped(answer, f"  {question:<{first}}  {state:<{second}}  ", width)
@@ -114,7 +119,7 @@ def _sentence(row: Said, report: Said) -> str:
     text = str(row["sentence"]).removesuffix(".")
     figures = {figure["name"]: figure for figure in report["figures"]}
     adjusted, nearest = figures.get("adjusted"), figures.get("nearest")
-    if row["theory"] != Theory.DIRECT or adjusted is None or not adjusted["interval"]["shown"]:
+    if row["theory"] != Theory.SIMILAR_APPLICANTS or adjusted is None or not adjusted["interval"]["shown"]:
         return text
     head, interval = f"{adjusted['group']} {adjusted['points']['shown']} points", adjusted["interval"]["shown"]
     if not text.startswith(head):
@@ -157,7 +162,7 @@ def first_page(lake: Lake, run: str) -> tuple[Said, str]:
     report: Said = json.loads(content)
     if "headline" not in report:
         raise SpecError(f"run {run} was made by an earlier version without a first page; run that audit again")
-    return report, storage.where(f"{folder}/report.html")
+    return report_now(report), storage.where(f"{folder}/report.html")
 
 
 def left_out(lake: Lake, run: str) -> str:

@@ -10,8 +10,9 @@ from typing import Any
 from schemas.artifact import Artifact, Partition
 from schemas.audit.partition import ALL, slug
 from schemas.errors import IntegrityError, SpecError, nearest
+from schemas.questions import QUESTIONS, row_now, spec_now, state_now
 from schemas.tables.verdicts import PREFIX
-from schemas.terms import State, Theory
+from schemas.terms import State
 from schemas.vintages import words_of
 from tasks.lake import log
 from tasks.lake.storage import Storage, mapping_of
@@ -283,7 +284,7 @@ def spec_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
     source = spec["source"]
     if source.get("vintage") is not None and source.get("path"):
         source = {**source, "path": None, "vintage_file": source["path"]}
-    return {**spec, "source": source}
+    return spec_now({**spec, "source": source})
 
 
 def marked(run: str) -> str:
@@ -303,7 +304,7 @@ def run_of(lake: Lake, name: str) -> Run:
         run=name,
         audit=manifest["dataset"],
         year=manifest["year"],
-        state=manifest["state"],
+        state=state_now(manifest["state"]),
         finished=manifest["finished"],
         source_sha256=manifest["source_sha256"],
         code=manifest["code"],
@@ -324,9 +325,6 @@ def run_of(lake: Lake, name: str) -> Run:
 
 
 warnings = logging.getLogger("evenhand")
-
-QUESTIONS = (Theory.OUTCOME, Theory.DIRECT, Theory.TOTAL, Theory.RECOURSE, Theory.REASONS, Theory.OWN)
-"""In the order of the first page."""
 
 
 @dataclass(frozen=True)
@@ -358,7 +356,7 @@ def listed(
         for manifest, written in _manifests(lake)
         if audit in (None, manifest["dataset"])
         and year in (None, manifest["year"])
-        and state in (None, manifest["state"])
+        and state in (None, state_now(manifest["state"]))
     ]
     numbers = log.published(lake)
     manifests.sort(key=lambda pair: (numbers.get(pair[0]["run"], 0), pair[0]["finished"], pair[1]), reverse=True)
@@ -367,7 +365,7 @@ def listed(
         run = manifest["run"]
         protected = lake.storage.exists(f"runs/{run}/protected")
         theories = _theories(lake.storage.read(f"reports/{run}/report.json") or b"{}")
-        names = (manifest["dataset"], manifest["year"], manifest["state"])
+        names = (manifest["dataset"], manifest["year"], state_now(manifest["state"]))
         rows.append(Listed(run, *names, theories, manifest["finished"], protected, manifest["partition"]))
     return rows
 
@@ -390,7 +388,7 @@ def _theories(report: bytes) -> dict[str, str]:
     """The states of the questions by report.json, of this version or an earlier one."""
     try:
         table = json.loads(report)["theories"]
-        rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+        rows = [row_now(dict(zip(table["columns"], row, strict=True))) for row in table["rows"]]
         wholes = {row["theory"]: row["state"] for row in rows if row["role"] == "theory"}
     except (ValueError, KeyError, TypeError):
         return {}

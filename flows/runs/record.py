@@ -99,8 +99,8 @@ class Summary:
 
 def exit_code_of(state: State) -> ExitCode:
     """The exit code of an audit with this state."""
-    codes = {State.WITHIN: ExitCode.WITHIN, State.BREACH: ExitCode.BREACH}
-    return codes.get(state, ExitCode.INSUFFICIENT_EVIDENCE)
+    codes = {State.WITHIN: ExitCode.WITHIN, State.OUTSIDE: ExitCode.OUTSIDE}
+    return codes.get(state, ExitCode.INCONCLUSIVE)
 
 
 def publish(lake: Lake, planned: Plan, done: Sequence[Partition]) -> None:

@@ -52,7 +52,7 @@ def picture_anew(lake: Lake, run: str) -> bytes:
     """The first page of a run as a drawing; errors as of ``read_anew``."""
     tables, settings = read_anew(lake, run)
     material = material_of(tables, settings)
-    return picture(decide(run_of(material)), material.title)
+    return picture(material.rephrase_all(decide(run_of(material))), material.title)
 
 
 def read_anew(lake: Lake, run: str) -> tuple[list[pa.Table], ReportSettings]:

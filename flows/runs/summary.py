@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from flows.runs.index import report_named, spec_of, vintage_words
 from schemas.errors import IntegrityError
-from schemas.terms import Theory
+from schemas.questions import QUESTIONS, QUESTIONS_BEFORE, row_now, state_now
 from tasks.lake.storage import mapping_of
 from tasks.lake.store import Lake
 
@@ -22,8 +22,6 @@ _MOST_WORDS: Final = 400
 """Letters of a title and of a headline, so that both fit with the states."""
 NAMED: Final = "summary_sha256"
 """Key of the manifest that holds the digest of the summary."""
-QUESTIONS = (Theory.OUTCOME, Theory.DIRECT, Theory.TOTAL, Theory.RECOURSE, Theory.REASONS, Theory.OWN)
-"""In the order of the first page."""
 
 
 class _Part(BaseModel):
@@ -42,6 +40,15 @@ class Figure(_Part):
     high: float | None = None
     n: int | None = None
     state: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_keys_of_this_version(cls, raw: Any) -> Any:
+        """A figure that an earlier version wrote."""
+        if not isinstance(raw, dict):
+            return raw
+        name, state = raw.get("name", ""), raw.get("state", "")
+        return {**raw, "name": QUESTIONS_BEFORE.get(name, name), "state": state_now(state)}
 
 
 class Summary(_Part):
@@ -71,6 +78,17 @@ class Summary(_Part):
     expected: dict[str, Any] | None = None
     """When a run of the audit is due, by its spec."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _with_keys_of_this_version(cls, raw: Any) -> Any:
+        """A summary that an earlier version wrote."""
+        if not isinstance(raw, dict):
+            return raw
+        named: dict[str, Any] = {"state": state_now(raw["state"])} if isinstance(raw.get("state"), str) else {}
+        if isinstance(states := raw.get("theories"), dict):
+            named["theories"] = {QUESTIONS_BEFORE.get(key, key): state_now(state) for key, state in states.items()}
+        return {**raw, **named}
+
     @property
     def question_states(self) -> dict[str, str]:
         """The theories in the order of the questions."""
@@ -94,7 +112,7 @@ def summary_of(manifest: Mapping[str, Any], report: bytes | None) -> Summary:
     rows: list[dict[str, Any]] = []
     with suppress(KeyError, TypeError, ValueError):
         table = content["theories"]
-        rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+        rows = [row_now(dict(zip(table["columns"], row, strict=True))) for row in table["rows"]]
     theories = {row["theory"]: row["state"] for row in rows if row.get("role") == "theory"}
     spec = spec_of(manifest)
     return Summary(
@@ -103,7 +121,7 @@ def summary_of(manifest: Mapping[str, Any], report: bytes | None) -> Summary:
         title=str(spec.get("title") or manifest["dataset"])[:_MOST_WORDS],
         year=manifest["year"],
         partition=manifest.get("partition"),
-        state=manifest["state"],
+        state=state_now(manifest["state"]),
         theories={t.value: theories[t] for t in QUESTIONS if t in theories},
         headline=str(content.get("headline", {}).get("words", ""))[:_MOST_WORDS],
         figures=tuple(_figures(content)),

@@ -235,7 +235,7 @@ class Reports:
                 self._kept.move_to_end(key)
                 return self._kept[key]
         material = _material(lake, run)
-        decision: Decision = decide(run_of(material))
+        decision: Decision = material.rephrase_all(decide(run_of(material)))
         pages = sections(material, decision)
         bare = replace(material, measures=(), tables={})
         report = Report(bare, shown_first(material, decision), pages, tuple(links(pages)))

@@ -164,6 +164,8 @@ def prepare_environment(local: Path) -> None:
         "DO_NOT_TRACK": "1",
         "PREFECT_LOGGING_LEVEL": "CRITICAL",
         "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
+        # after each sub-flow Prefect warns, outside of its own loggers, that events are on their way
+        "PREFECT_LOGGING_ROOT_LEVEL": "ERROR",
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
         "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "true",
     }

@@ -288,7 +288,7 @@ _READ = (
 )
 """Columns that the spec names."""
 _LEFT_OUT = ("fgce", "cst", "gcfn", "raguel")
-ENDED = (ExitCode.WITHIN, ExitCode.BREACH, ExitCode.INSUFFICIENT_EVIDENCE)
+ENDED = (ExitCode.WITHIN, ExitCode.OUTSIDE, ExitCode.INCONCLUSIVE)
 _SAID = 2_000
 """Letters of what a command that failed wrote."""
 

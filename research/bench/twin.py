@@ -93,7 +93,7 @@ def audit(planted: str, seed: int, rows: int, *, as_input: bool = False) -> Said
     breaches = {
         (verdict["measure"], verdict["decision_maker"])
         for verdict in pa.concat_tables(tables["verdicts"]).to_pylist()
-        if verdict["group"] == GROUP and verdict["state"] == State.BREACH
+        if verdict["group"] == GROUP and verdict["state"] == State.OUTSIDE
     }
     measure_names = [planted_measure.measure for expected in EXPECTED.values() for planted_measure in expected.measures]
     return Said(

@@ -31,7 +31,7 @@ REPS = 10
 RIGHT, QUIET = 0.95, 0.05
 """Share of lenders with a right state and each finding that must be made; most with one that must not."""
 KINDS = ("part", "place", "through", "missing", "undecided", "copies", "ratio")
-STATES = {State.BREACH: OUTSIDE, State.WITHIN: WITHIN, State.INSUFFICIENT_EVIDENCE: OPEN}
+STATES = {State.OUTSIDE: OUTSIDE, State.WITHIN: WITHIN, State.INCONCLUSIVE: OPEN}
 SETTINGS = Verdicts(columns_complete=True)
 
 
@@ -51,7 +51,7 @@ class Answer:
 def answer_to(lender: Lender, seed: int) -> Answer:
     """The state and the findings of a planted lender."""
     files, copied_rows = _once(lender.files)
-    limits = SETTINGS.limits.direct
+    limits = SETTINGS.limits.similar_applicants
     if limits is None:
         raise ValueError("the bench needs a limit of similar applicants")
     rules = Rules(LimitRule(limits.points, limits.times, limits.fifth, limits.least))
@@ -63,7 +63,16 @@ def answer_to(lender: Lender, seed: int) -> Answer:
     tables: dict[str, pa.Table] = {table.name: table_of(table, rows[table.name]) for table in WRITTEN_BY_ADJUST}
     facts = facts_of(tables)
     whose = identity["decision_maker"], attribute, group
-    of_group = (Theory.DIRECT, "adjusted", "adjusted_effect", attribute, group, reference, whose[0], "primary")
+    of_group = (
+        Theory.SIMILAR_APPLICANTS,
+        "adjusted",
+        "adjusted_effect",
+        attribute,
+        group,
+        reference,
+        whose[0],
+        "primary",
+    )
     case = Case(*of_group, float("nan"), None, Limit(limits.points), None)  # type: ignore[arg-type]
     case = judged_case(case, facts[whose], 0.0, float("nan"), SETTINGS)
     (verdict,) = judge([case], StateRules(SETTINGS.alpha, SETTINGS.minimum_n, SETTINGS.minimum_events))

@@ -68,7 +68,9 @@ def read_suite(file: Path) -> Expectations:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise SpecError(f"{file} cannot be read: {error.strerror}; name a suite beside the spec", at) from error
+        raise SpecError(
+            f"{file} cannot be read: {error.strerror}; name a suite in the folder of the spec", at
+        ) from error
     except ValueError as error:
         raise SpecError(f"{file} is no JSON: {error}", at) from error
     listed = content.get("expectations") if isinstance(content, dict) else None

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from schemas.artifact import Artifact
 from schemas.bounds import Strict
+from schemas.questions import refuse_before
 from schemas.terms import Theory
 
 
@@ -29,15 +30,12 @@ def _below_parity(value: float) -> float:
     return value
 
 
-SIMILAR: Final = "similar_applicants"
-"""The question that the theory ``direct`` answers."""
-
 Effect = Annotated[float, AfterValidator(_can_be_kept), Field(lt=1)]
 Ratio = Annotated[float, AfterValidator(_below_parity)]
 
 
 class RecourseLimits(Strict):
-    """Limits of the theory ``recourse``."""
+    """Limits of the question ``path_to_approval``."""
 
     difference: Effect | None = Field(
         0.05, description="largest infeasible share above that of relabelled groups (FGCE); adds a breach, never a pass"
@@ -61,32 +59,27 @@ class SimilarLimits(Strict):
 
 
 class Limits(Strict):
-    """Limits: the largest tolerated effect by theory; null: the theory is reported and not judged."""
+    """Limits: the largest tolerated effect by question; null: the question is answered without a verdict."""
 
-    direct: SimilarLimits | None = Field(
-        SimilarLimits(), description="adjusted difference of denial, also written `similar_applicants`"
-    )
-    total: Effect | None = Field(0.05, description="adjusted mean difference of counterfactual situation testing")
-    outcome: Ratio | None = Field(0.80, description="smallest ratio of approval rates, group over reference group")
-    recourse: RecourseLimits | None = RecourseLimits()
-    reasons: Effect | None = Field(None, description="CEC score above that of pairs within the group")
+    similar_applicants: SimilarLimits | None = Field(SimilarLimits(), description="adjusted difference of denial")
+    causal_model: Effect | None = Field(0.05, description="mean difference of counterfactual situation testing")
+    approval_rates: Ratio | None = Field(0.80, description="smallest ratio of approval rates, group over reference")
+    path_to_approval: RecourseLimits | None = RecourseLimits()
+    model_reasons: Effect | None = Field(None, description="CEC score above that of pairs within the group")
     part: Effect | None = Field(0.05, description="adjusted difference of denial in a part of a group")
     undecided: Effect | None = Field(0.05, description="excess of applications without a decision that is a finding")
 
     @model_validator(mode="before")
     @classmethod
-    def _by_either_name(cls, raw: Any) -> Any:
-        """A number is ``points`` alone; ``similar_applicants`` is the question that ``direct`` answers."""
+    def _by_name(cls, raw: Any) -> Any:
+        """Keys of earlier versions are refused; a number for similar applicants is ``points`` alone."""
         if not isinstance(raw, dict):
             return raw
-        out = dict(raw)
-        if SIMILAR in out:
-            if "direct" in out:
-                raise ValueError(f"`direct` and `{SIMILAR}` are one limit; give one of them")
-            out["direct"] = out.pop(SIMILAR)
-        if isinstance(out.get("direct"), int | float) and not isinstance(out["direct"], bool):
-            out["direct"] = {"points": out["direct"], "times": None, "fifth": None, "least": 0.0}
-        return out
+        refuse_before(raw)
+        points = raw.get("similar_applicants")
+        if isinstance(points, int | float) and not isinstance(points, bool):
+            return {**raw, "similar_applicants": {"points": points, "times": None, "fifth": None, "least": 0.0}}
+        return raw
 
 
 class Unseen(Strict):
@@ -131,8 +124,8 @@ class PartSettings(Strict):
     draws: int = Field(1000, ge=200, le=100_000, description="draws of the largest effect in a part")
 
 
-GATE = (Theory.DIRECT, Theory.TOTAL, Theory.OUTCOME)
-"""Theories that decide the exit code where the spec names none; and ``own`` where it has thresholds."""
+GATE = (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL, Theory.APPROVAL_RATES)
+"""Questions that decide the exit code where the spec names none; and ``own_limits`` where it has thresholds."""
 
 
 class Verdicts(Strict):
@@ -143,7 +136,9 @@ class Verdicts(Strict):
     minimum_n: int = Field(30, ge=2, description="fewest applications of a group for a verdict")
     minimum_events: int = Field(10, ge=1, description="fewest denials, and fewest approvals, of a group for a verdict")
     gate: tuple[Theory, ...] | None = Field(
-        None, min_length=1, description="theories that decide the exit code; direct, total and outcome if null"
+        None,
+        min_length=1,
+        description="questions that decide the exit code; similar_applicants, causal_model and approval_rates if null",
     )
     across: Literal["theory", "theories"] = Field(
         "theory", description="whether comparisons are counted within a theory, or over all of them"
@@ -172,6 +167,13 @@ class Verdicts(Strict):
         description="column -> whether more of it is better for the applicant (up), worse (down), or neither (none); "
         "its `constraint` if left out. Used for one check: whether favourable and unfavourable are exchanged",
     )
+
+    @field_validator("gate", mode="before")
+    @classmethod
+    def _by_name(cls, value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            refuse_before(key for key in value if isinstance(key, str))
+        return value
 
     @field_validator("limits", mode="before")
     @classmethod
@@ -225,7 +227,7 @@ class Bootstrap(Strict):
 
     draws: int = Field(1000, ge=100, description="resamples; at most 100,000")
     level: float = Field(0.95, ge=0.5, le=0.999)
-    minimum_n: int = Field(30, ge=2, le=1_000_000, description="fewer units than this: insufficient evidence")
+    minimum_n: int = Field(30, ge=2, le=1_000_000, description="fewer units than this: inconclusive")
 
     @field_validator("draws")
     @classmethod

@@ -21,6 +21,7 @@ from schemas.audit.partition import ALL, By, Growth, Sampling, Size
 from schemas.audit.source import KeptRefusals, Source
 from schemas.bounds import Code, Seed, Strict
 from schemas.errors import SpecError, nearest, raise_together
+from schemas.questions import DecisionWords, words_by_domain
 from schemas.terms import NO_FEATURE, Kind
 from schemas.vintages import Year
 
@@ -37,6 +38,9 @@ class Decision(Strict):
     neither: tuple[Code, ...] = Field(
         (), description="values that are no decision, such as withdrawn; their rows are refused as `not_a_decision`"
     )
+    words: DecisionWords | None = Field(
+        None, description="what the two sides and the people are called; by the names of column and values if null"
+    )
 
     @model_validator(mode="after")
     def _is_chosen(self) -> Self:
@@ -46,6 +50,11 @@ class Decision(Strict):
         if UNCONFIRMED in (*self.favourable, *self.unfavourable):
             raise ValueError(f"which values of {self.column} favour the applicant, and which do not? {advice}")
         return self
+
+    @property
+    def wording(self) -> DecisionWords:
+        """What the two sides and the people are called."""
+        return self.words or words_by_domain(self.column, *self.favourable, *self.unfavourable)
 
     @model_validator(mode="after")
     def _disjoint(self) -> Self:
@@ -58,7 +67,8 @@ class Decision(Strict):
         return self
 
 
-_NOBODY: Final = ("joint", "not provided", "missing", "(missing)", "unknown")
+_UNKNOWN: Final = ("not provided", "missing", "(missing)", "unknown")
+_NOBODY: Final = ("joint", *_UNKNOWN)
 _NOT_GIVEN: Final = ("not provided", "not available", "not applicable")
 """Names of groups that are no people: an attribute that was not told, or of two applicants who differ in it."""
 
@@ -124,6 +134,12 @@ class Protected(Strict):
         words = group.casefold()
         nobody = words in _NOBODY or any(phrase in words for phrase in _NOT_GIVEN)
         return not nobody and group not in (self.reference, self.missing, self.unlisted, *self.reported_only)
+
+    def unknown(self, group: str) -> bool:
+        """Whether it holds the applications whose group nobody gave; not those of two people of different groups."""
+        words = group.casefold()
+        is_not_given = words in _UNKNOWN or any(phrase in words for phrase in _NOT_GIVEN)
+        return group != self.reference and (is_not_given or group == self.missing)
 
 
 class Explain(Strict):
@@ -307,8 +323,8 @@ class AuditSpec(Strict):
             yield f"no model is audited: {NO_FEATURE}, and a model is fitted to features"
         if self.verdicts.columns_complete in (None, "CHECK") and self.source.kind != "hmda":
             yield (
-                "verdicts.columns_complete is not said, and read as false: the interval of `direct` is widened for "
-                "columns that the table may lack; say true if it holds every column that the lender decided by"
+                "verdicts.columns_complete is not said, and read as false: the interval of `similar_applicants` is "
+                "widened for columns that the table may lack; say true if it holds every column that decided"
             )
         for limit in self.thresholds:
             if 0 in (limit.minimum, limit.maximum):

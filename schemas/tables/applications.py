@@ -24,6 +24,7 @@ SOURCE_READ = Table(
         Column("sha256", "string", "of the file; of several files, that of their digests in order"),
         Column("rows", "int64", "rows of the source, those that could not be read among them", minimum=0),
         Column("year", "int64", "year of the rows that are kept; null where no column tells it", nullable=True),
+        Column("lender", "string", "of HMDA: the lender of all rows that are kept; null where they are several", True),
     ),
     restricted=True,
 )
@@ -94,8 +95,9 @@ LEAKAGE = Table(
 
 
 def told(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row for the manifest, with the first 12 digits of the digest."""
-    return {**row, "sha256": row["sha256"][:12]}
+    """The row for the manifest, with the first 12 digits of the digest, and with the lender where it is one."""
+    named = {name: value for name, value in row.items() if name != "lender" or value}
+    return {**named, "sha256": row["sha256"][:12]}
 
 
 def read_words(row: Mapping[str, Any]) -> str:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
+from schemas.questions import QUESTIONS, WITHHELD
 from schemas.table import Column, Table
 from schemas.tables.applications import (
     DECISION_DIRECTION,
@@ -116,33 +117,13 @@ AGREEMENT = Table(
     restricted=True,
 )
 
-QUESTIONS = {
-    Theory.DIRECT: "Are equals treated alike?",
-    Theory.TOTAL: "Would it be otherwise, by the assumed graph?",
-    Theory.OUTCOME: "Do approvals differ?",
-    Theory.RECOURSE: "Is the way to approval longer?",
-    Theory.REASONS: "Do the model's reasons differ?",
-    Theory.OWN: "Limits of this spec",
-}
-"""What each theory asks, as reports and commands print it."""
 BEARS_ON = {
     "us-2026": {
-        Theory.DIRECT: "Equal Credit Opportunity Act",
-        Theory.OUTCOME: "Fair Housing Act, state law",
+        Theory.SIMILAR_APPLICANTS: "Equal Credit Opportunity Act",
+        Theory.APPROVAL_RATES: "Fair Housing Act, state law",
     }
 }
 """Legal frame -> theory -> the claim that it bears on (docs/verdicts.md); it says nothing of what is lawful."""
-STATES = {
-    State.BREACH: "outside limit",
-    State.INSUFFICIENT_EVIDENCE: "too little to say",
-    State.WITHIN: "inside limit",
-    State.NO_LIMIT: "no limit set",
-    State.DESCRIPTIVE: "described only",
-    State.NOT_RUN: "not run",
-}
-"""States in words, the same wherever one is printed. Only ``within`` reads as a pass."""
-WITHHELD = "insufficient_evidence (withheld)"
-"""How the state of a withheld row is printed."""
 
 
 REPORTED = "reported, not judged: fewer applications than a verdict needs, and less than 1 % of all"
@@ -154,10 +135,34 @@ def state_of_row(row: Mapping[str, Any]) -> str:
     return WITHHELD if row["withheld"] else str(row["state"])
 
 
+WIDE_HALF: Final = 2.0
+"""Half an interval in points from which on decimals would claim more than is known."""
+_SIGNED = ("value", "limit", "limit_used", "detectable")
+_ENDS = (("low", "high"), ("hull_low", "hull_high"), ("plain_low", "plain_high"))
+_SIDES = {"at_most": "at_least", "at_least": "at_most"}
+
+
+def in_approval(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row in the sign that people read: group less reference group in approval; negative is approved less often.
+
+    Methods measure effects on denial, as papers print them, and so do the tables of the lake. This is the one place
+    where the sign turns. Ratios, costs, scores and limits of the spec's own keep their direction.
+    """
+    turned = dict(row)
+    is_difference = row["theory"] in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL) and row["scale"] != "log"
+    if not is_difference or row["role"] == "theory":
+        return turned
+    turned |= {name: None if row.get(name) is None else -row[name] for name in _SIGNED}
+    for low, high in _ENDS:
+        ends = row.get(high), row.get(low)
+        turned[low], turned[high] = (None if end is None else -end for end in ends)
+    return turned | {"side": _SIDES.get(row["side"], row["side"])}
+
+
 def published_verdicts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Rows of the table as ``theories`` of report.json and of the command print them."""
     names = [column.name for column in VERDICTS.columns if column.name != "withheld"]
-    judged_rows = [{**row, "state": state_of_row(row)} for row in rows]
+    judged_rows = [{**in_approval(row), "state": state_of_row(row)} for row in rows]
     return {"columns": names, "rows": [[row[name] for name in names] for row in judged_rows]}
 
 
@@ -179,6 +184,7 @@ def effect_words(row: Mapping[str, Any]) -> str:
     """
     if row["value"] is None:
         return ""
+    row = in_approval(row)
     number, unit = _unit(row)
     value = number(row["value"]) + unit
     if row["low"] is None or row["high"] is None:
@@ -197,21 +203,35 @@ def limit_words(row: Mapping[str, Any]) -> str:
     """A row's limit in words; empty without one."""
     if row["limit"] is None:
         return ""
-    number, unit = _unit(row)
+    row = in_approval(row)
     side = "at least" if row["side"] == "at_least" else "at most"
-    return f"{side} {number(row['limit']).removeprefix('+')}{unit}"
+    _, unit = _unit(row)
+    limit = f"{100 * row['limit']:+g}".removeprefix("+") if unit else f"{row['limit']:.2f}"
+    plain = row["theory"] in (Theory.MODEL_REASONS, Theory.OWN_LIMITS)
+    return f"{side} {row['limit']:.3g}" if plain else f"{side} {limit}{unit}"
+
+
+def row_words(row: Mapping[str, Any]) -> str:
+    """A judged row in one line: the question, the group, the result and its limit."""
+    effect = "withheld" if row["withheld"] else effect_words(row)
+    measure = f" {row['measure']}" if row["theory"] == Theory.OWN_LIMITS else ""
+    place = f"{QUESTIONS[Theory(row['theory'])].short}, {row['protected_attribute']}: {row['group']}{measure}"
+    return ", ".join(filter(None, (f"{place} {effect}".rstrip(), limit_words(row))))
 
 
 def _unit(row: Mapping[str, Any]) -> tuple[Callable[[float], str], str]:
-    """How numbers of a row are printed, and their unit: differences of shares in percentage points, all else plain.
+    """How numbers of a row are printed, and their unit: differences of shares in points, all else plain.
 
-    A score of reasons and the measures that a spec limits itself have scales of their own.
+    Points are whole where half the interval is two or more, as on pages. A score of reasons and the measures that a
+    spec limits itself have scales of their own.
     """
-    if row["theory"] in (Theory.REASONS, Theory.OWN):
+    if row["theory"] in (Theory.MODEL_REASONS, Theory.OWN_LIMITS):
         return "{:.3g}".format, ""
-    if row["scale"] == "log" or row["side"] == "at_least":
+    if row["scale"] == "log" or row["measure"].endswith(("_ratio", "_over_group")):
         return "{:.2f}".format, ""
-    return (lambda value: f"{100 * value:+.1f}"), " points"
+    is_wide = row["low"] is not None and row["high"] is not None and 100 * (row["high"] - row["low"]) >= 2 * WIDE_HALF
+    places = 0 if is_wide else 1
+    return (lambda value: f"{round(100 * value, places) + 0.0:+.{places}f}"), " points"
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -273,6 +273,15 @@ def years(
     )
 
 
+def only_lender(column: str, statement: Statement, connection: "duckdb.DuckDBPyConnection") -> str | None:
+    """The lender of all rows that are kept; None where they are of several, or of none that is named."""
+    text, missing = statement.cells.text(column), statement.cells.missing(column)
+    lenders = connection.sql(
+        f"SELECT DISTINCT CASE WHEN NOT {missing} THEN {text} END FROM {statement.rows} WHERE {statement.kept} LIMIT 2"
+    ).fetchall()
+    return lenders[0][0] if len(lenders) == 1 else None
+
+
 def check_decision(decision: Decision, statement: Statement, connection: "duckdb.DuckDBPyConnection") -> None:
     """A side of the decision that no row has, while rows have values of neither side, is a misspelling.
 

@@ -129,6 +129,10 @@ def header(source: Source) -> list[str]:
     return [*names, *second.columns]
 
 
+LENDER_ID: Final = "lender_id"
+"""The lender of each row, in every file of HMDA after conversion."""
+
+
 def columns_read(question: Question, year_column: str | None) -> list[str]:
     """The columns of the source that an audit reads."""
     labels = [question.decision, *([question.outcome] if question.outcome else [])]
@@ -138,6 +142,7 @@ def columns_read(question: Question, year_column: str | None) -> list[str]:
     derived = question.source.derive
     named += [*question.source.keep, *question.columns, *(d.column for d in derived.values())]
     named += [year_column] if year_column else []
+    named += [LENDER_ID] if question.source.kind == "hmda" else []
     recipes = question.source.intake.columns if question.source.intake else {}
     named += [at for name in named if name in recipes and (at := recipes[name].at)]
     return list(dict.fromkeys(name for name in named if name not in derived))

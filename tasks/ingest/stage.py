@@ -101,8 +101,9 @@ def _judged(settings: IngestSettings, question: Question, year_column: str | Non
     applications.check_groups(protected, usable, connection)
     refusals = refused(judged_rows, source_view.unread, settings.refusals.keep, settings.seed, connection, drafts)
     rows = judged_rows.rows + len(source_view.unread)
+    lender = applications.only_lender(registry.LENDER_ID, rows_statement, connection) if source.kind == "hmda" else None
     source_read = SOURCE_READ.build(
-        source=[settings.source.words], sha256=[settings.source_sha256], rows=[rows], year=[year]
+        source=[settings.source.words], sha256=[settings.source_sha256], rows=[rows], year=[year], lender=[lender]
     )
     return Produced(
         {

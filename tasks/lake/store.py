@@ -18,6 +18,7 @@ from filelock import FileLock
 
 from schemas.artifact import Artifact, Partition
 from schemas.errors import InfrastructureError, IntegrityError, SpecError
+from schemas.questions import BEFORE, TABLES_BEFORE
 from tasks.lake.local_directory import Directory, clear, sha256_of, write_flushed
 from tasks.lake.local_directory import flush as _flush
 from tasks.lake.storage import Storage, storage_at
@@ -253,11 +254,12 @@ class Lake:
         """
         file = self.check(artifact.path, artifact.sha256)
         try:
-            return pq.read_table(file, columns=columns, partitioning=None)
+            table = pq.read_table(file, columns=columns, partitioning=None)
         except pa.ArrowException as error:
             raise self.altered(artifact.path) from error
         except OSError as error:
             raise InfrastructureError(f"{file} could not be read: {error.strerror or error}") from error
+        return _with_keys_now(table) if artifact.table in TABLES_BEFORE else table
 
     def publish(
         self,
@@ -360,6 +362,16 @@ def open_lake(root: Path | str) -> Lake:
     if not (place.exists("stages") or place.exists("backfills")):  # at a URI no folder is there before its first file
         raise SpecError(f"no lake at {str(root)!r}; name the one that `evenhand audit` wrote with --lake")
     return Lake(root)
+
+
+def _with_keys_now(table: pa.Table) -> pa.Table:
+    """A table of an earlier version with the keys of this one."""
+    for name, keys in BEFORE.items():
+        if name in table.column_names and not keys.keys().isdisjoint(table[name].unique().to_pylist()):
+            values = [keys.get(value, value) for value in table[name].to_pylist()]
+            place = table.column_names.index(name)
+            table = table.set_column(place, table.schema.field(name), pa.array(values, table.schema.field(name).type))
+    return table
 
 
 def _home(stage: str, key: str) -> str:

@@ -18,6 +18,7 @@ from pyarrow.fs import LocalFileSystem
 
 from schemas.artifact import Artifact, Partition
 from schemas.errors import EvenhandError, InfrastructureError, IntegrityError, SpecError, nearest
+from schemas.questions import BEFORE, TABLES_BEFORE
 from tasks.lake.storage import connected, mapping_of
 from tasks.lake.store import OF_PARTITION, VIEW, Lake, as_table, partition_of
 
@@ -215,10 +216,19 @@ def _add_view(
         # The run comes first; a column of the data with that name becomes ``run_1``.
         run_columns = [column for column in schema.names if column.lower() == "run"]
         renamed = ", ".join(f"{_quoted(c)} AS {_quoted(_free_name(f'{c}_1', schema.names))}" for c in run_columns[:1])
-        rest = f"* EXCLUDE ({_quoted(mark)})" + (f" RENAME ({renamed})" if renamed else "")
+        named = BEFORE.keys() & set(schema.names) if table in TABLES_BEFORE else set()
+        now = ", ".join(f"{_key_now(column)} AS {_quoted(column)}" for column in sorted(named))
+        rest = f"* EXCLUDE ({_quoted(mark)})" + (f" REPLACE ({now})" if now else "")
+        rest += f" RENAME ({renamed})" if renamed else ""
         extra = extra_columns.replace("{mark}", f"rows_.{_quoted(mark)}")
         selects.append(f"SELECT {_quoted(mark)} AS run, {rest}{extra} FROM internal.{_quoted(name)} AS rows_")  # noqa: S608
     connection.execute(f"CREATE VIEW {_quoted(table)} AS {' UNION ALL BY NAME '.join(selects)}")
+
+
+def _key_now(column: str) -> str:
+    """The keys of a column, where an earlier version wrote others."""
+    renamed = " ".join(f"WHEN '{before}' THEN '{now}'" for before, now in BEFORE[column].items())
+    return f"CASE {_quoted(column)} {renamed} ELSE {_quoted(column)} END"
 
 
 def _free_name(name: str, used_names: Sequence[str]) -> str:

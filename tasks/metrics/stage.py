@@ -120,7 +120,7 @@ def measure(
     everyone = {(maker, *pair) for maker in makers for pair in groups}
     own_cases = _own_cases(made, gathered, everyone, plan, settings)
     judgement = verdicts.judged(gathered, [case for _, case in own_cases], settings.verdicts)
-    missing = [m for m, _ in own_cases if m.state is State.INSUFFICIENT_EVIDENCE]
+    missing = [m for m, _ in own_cases if m.state is State.INCONCLUSIVE]
     stated = measures.stated([*made, *dict.fromkeys(missing)], judgement.rows, covering())
     columns: dict[str, list[object]] = {
         "dataset": [settings.name] * len(stated),

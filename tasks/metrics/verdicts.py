@@ -32,7 +32,7 @@ from tasks.pipeline.registry import METHODS, OUTCOMES_METHOD
 # Scope: gathering. States: ``tasks.metrics.algorithm.verdicts``.
 
 
-OUTCOME = Judged(Theory.OUTCOME, "approval_rate_ratio")
+OUTCOME = Judged(Theory.APPROVAL_RATES, "approval_rate_ratio")
 WATCH = 0.90
 """Ratio of approvals below which practitioners look closer (verdicts.md 2); a convention and no rule."""
 JUDGED_MEASURE = "adjusted_effect"
@@ -41,16 +41,18 @@ OF_NEIGHBOURS = ("st_effect", "cst_effect")
 """Measures whose errors are those of neighbours' decisions, which a lender without chance does not vary."""
 OF_EFFECT = ("limit_used", "expected", "ratio", "ratio_low", "ratio_high", "cluster")
 """Columns of a verdict that the judged effect alone has."""
-NOT_DIRECT = "the model does not see the group; what it learnt of it through columns is the theory total"
-NOT_TAKEN = "the given model does not take the group as an input; what it does by other columns is the theory total"
+NOT_DIRECT = "the model does not see the group; what it learnt of it through columns belongs to the causal model"
+NOT_TAKEN = (
+    "the given model does not take the group as an input; what it does by other columns belongs to the causal model"
+)
 NO_GRAPH = "no causal model was given"
 SMALL_SHARE = 0.01
 """Share of all applications below which a group that is too small for a verdict is reported and not judged."""
 DENIAL_RATIO, RARE_DENIALS = 1.5, 0.10
 """Ratio of denials that bars a pass of the ratio of approvals, where fewer of the reference group are denied."""
-_DESCRIPTIVE = "descriptive: it has no interval that is known to cover as often as it says"
+_DESCRIPTIVE = "for information: it has no interval that is known to cover as often as it says"
 _NO_ERROR = "its error is zero, or the logarithm by which it is judged is not defined"
-_HELD = "descriptive: its error takes the model as given, which was fitted to these rows"
+_HELD = "for information: its error takes the model as given, which was fitted to these rows"
 _NO_STRENGTH = "what columns that the table lacks could do to it cannot be computed"
 
 
@@ -128,7 +130,7 @@ class Gathered:
             *((name, judgement) for name in self.running for judgement in METHODS[name].verdict_measures),
         ]
         if not self.has_graph:
-            judgements = [pair for pair in judgements if pair[1].theory is not Theory.TOTAL]
+            judgements = [pair for pair in judgements if pair[1].theory is not Theory.CAUSAL_MODEL]
         for name, judgement in sorted(judgements, key=lambda pair: list(Theory).index(pair[1].theory)):
             for maker in self._makers(name, judgement):
                 for attribute, group in self.groups:
@@ -186,9 +188,9 @@ class Gathered:
         if names and not set(names) & set(self.running):
             reasons = [self.inapplicable[name] for name in names if name in self.inapplicable]
             return reasons[0] if reasons else f"the method {names[0]} is off"
-        if theory is Theory.TOTAL and not self.has_graph:
+        if theory is Theory.CAUSAL_MODEL and not self.has_graph:
             return NO_GRAPH
-        if theory is not Theory.DIRECT:
+        if theory is not Theory.SIMILAR_APPLICANTS:
             return "nothing was measured"
         return NOT_DIRECT if self.model_is_fitted else NOT_TAKEN
 
@@ -322,7 +324,12 @@ class Gathered:
         facts = self.facts.get((maker, attribute.name, group))
         if facts is not None and facts.no_noise and judgement.measure in OF_NEIGHBOURS:
             return replace(case, information=NO_CHANCE)
-        if facts is not None and facts.measured and judgement.theory is Theory.DIRECT and case.limit is not None:
+        if (
+            facts is not None
+            and facts.measured
+            and judgement.theory is Theory.SIMILAR_APPLICANTS
+            and case.limit is not None
+        ):
             case = replace(case, limit=algorithm.Limit(facts.row["limit"], case.limit.side))
         if not math.isfinite(inference.se) or judgement.measure not in METHODS[name].covering:
             return replace(case, problem=_DESCRIPTIVE)
@@ -360,11 +367,11 @@ class Gathered:
 
         The model sees its own columns only: nothing is unseen.
         """
-        if judgement.theory is not Theory.DIRECT or self.verdicts.complete or maker == DecisionMaker.MODEL:
+        if judgement.theory is not Theory.SIMILAR_APPLICANTS or self.verdicts.complete or maker == DecisionMaker.MODEL:
             return 0.0
         for name in self.running:
             for candidate in METHODS[name].verdict_measures:
-                if candidate.theory is Theory.DIRECT and candidate.role == "primary":
+                if candidate.theory is Theory.SIMILAR_APPLICANTS and candidate.role == "primary":
                     aggregate = self.aggregates.get((name, candidate.measure, maker, attribute.name, group))
                     if aggregate is not None and aggregate.inference is not None and aggregate.inference.unseen:
                         return aggregate.inference.unseen * self.verdicts.unseen.bias
@@ -381,10 +388,10 @@ class Gathered:
 
 def limit_of(judgement: Judged, limits: Limits) -> algorithm.Limit | None:
     """The limit of a measure; None where its theory has none."""
-    if judgement.theory is Theory.DIRECT:
-        return None if limits.direct is None else algorithm.Limit(limits.direct.points)
-    if judgement.theory is Theory.RECOURSE:
-        recourse = limits.recourse
+    if judgement.theory is Theory.SIMILAR_APPLICANTS:
+        return None if limits.similar_applicants is None else algorithm.Limit(limits.similar_applicants.points)
+    if judgement.theory is Theory.PATH_TO_APPROVAL:
+        recourse = limits.path_to_approval
         if judgement.role == "adds":
             return None if recourse is None or recourse.difference is None else algorithm.Limit(recourse.difference)
         return None if recourse is None or recourse.ratio is None else algorithm.Limit(recourse.ratio, "at_least")
@@ -392,7 +399,7 @@ def limit_of(judgement: Judged, limits: Limits) -> algorithm.Limit | None:
     return (
         None
         if value is None
-        else algorithm.Limit(value, "at_least" if judgement.theory is Theory.OUTCOME else "at_most")
+        else algorithm.Limit(value, "at_least" if judgement.theory is Theory.APPROVAL_RATES else "at_most")
     )
 
 
@@ -400,7 +407,7 @@ def limit_of(judgement: Judged, limits: Limits) -> algorithm.Limit | None:
 # Rows of the tables ``verdicts`` and ``agreement``: exact states and numbers.
 
 
-_ASSUMED = {Theory.DIRECT: "columns_complete", Theory.TOTAL: "graph"}
+_ASSUMED = {Theory.SIMILAR_APPLICANTS: "columns_complete", Theory.CAUSAL_MODEL: "graph"}
 
 
 @dataclass(frozen=True)
@@ -433,13 +440,13 @@ def judged(gathered: Gathered, own_cases: Sequence[algorithm.Case], settings: Ve
             [row for row in rows if row.case.theory is theory], at_odds.get(theory, ()), gathered.why_not(theory)
         )
         for theory in Theory
-        if theory is not Theory.OWN or own_cases
+        if theory is not Theory.OWN_LIMITS or own_cases
     }
     return Judgement(rows, theories, gathered.facts, settings.alpha)
 
 
 def theories_of(rows: Sequence[Mapping[str, Any]]) -> dict[Theory, State]:
-    """The state of each theory, from the rows of verdicts; without a causal model ``total`` counts in no exit code."""
+    """The state of each question, from the rows of verdicts; without a causal model that question counts in none."""
     return {
         Theory(row["theory"]): State(row["state"])
         for row in rows
@@ -449,7 +456,7 @@ def theories_of(rows: Sequence[Mapping[str, Any]]) -> dict[Theory, State]:
 
 def state_of(states: Mapping[Theory, State], settings: Verdicts) -> State:
     """The state that decides the exit code, from those of the theories."""
-    gate = settings.gate or (*GATE, *((Theory.OWN,) if Theory.OWN in states else ()))
+    gate = settings.gate or (*GATE, *((Theory.OWN_LIMITS,) if Theory.OWN_LIMITS in states else ()))
     gate = tuple(theory for theory in gate if theory in states)
     return algorithm.overall(states, gate, named=settings.gate is not None)
 
@@ -483,7 +490,7 @@ def tables(judgement: Judgement) -> dict[str, pa.Table]:
 
 def _answers(row: algorithm.Verdict) -> bool:
     """Whether it is what a method answers to one of the five questions."""
-    return row.case.theory is not Theory.OWN and row.case.role != "watch"
+    return row.case.theory is not Theory.OWN_LIMITS and row.case.role != "watch"
 
 
 def _row(verdict: algorithm.Verdict, facts: Facts | None, alpha: float) -> dict[str, Any]:
@@ -568,7 +575,7 @@ def check(applications: pa.Table, memberships: pa.Table, spec: AuditSpec) -> Non
     of_lender_alone = (
         all(limit.decision_maker == "lender" for limit in spec.thresholds)
         and set(settings.decision_makers or (DecisionMaker.LENDER,)) == {DecisionMaker.LENDER}
-        and not {Theory.RECOURSE, Theory.REASONS} & set(settings.gate or ())
+        and not {Theory.PATH_TO_APPROVAL, Theory.MODEL_REASONS} & set(settings.gate or ())
     )
     # How many a model denies is not known yet: where it decides, only the numbers of applications count.
     are_small = [
@@ -610,7 +617,7 @@ def _group_counts(applications: pa.Table, memberships: pa.Table, protected: tupl
 
 def _may_breach(spec: AuditSpec, counts: Groups, rules: algorithm.Rules) -> bool:
     """Whether the raw rates of a small group alone could be a breach (0 of 30 against 77 of 100)."""
-    limit = spec.verdicts.limits.outcome
+    limit = spec.verdicts.limits.approval_rates
     if any(OUTCOME.measure.startswith(threshold.measure.removesuffix("_ratio")) for threshold in spec.thresholds):
         limit = 1.0  # a limit of the spec's own may be stricter than that of the theory
     return limit is not None and any(

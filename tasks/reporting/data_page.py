@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from schemas.questions import QUESTIONS, STATES
 from schemas.tables.applications import (
     ANY,
     DECISION_DIRECTION,
@@ -22,8 +23,6 @@ from schemas.tables.verdicts import (
     PUBLISHED_MERGED,
     PUBLISHED_MISSINGNESS,
     PUBLISHED_WATERFALL,
-    QUESTIONS,
-    STATES,
     published,
 )
 from schemas.terms import EVERYBODY, Refusal, Theory
@@ -462,8 +461,8 @@ REST = "The first {n} of {of} limits; report.json and the table of verdicts have
 
 
 def own_limits(material: Material, run: Run) -> Section | None:
-    """A row a limit and group, in the unit of the measure; None where the spec sets none."""
-    rows = [row for row in run.rows if row.theory is Theory.OWN and row.role != "theory"]
+    """The page of the limits of the spec: a row a limit and group, in the unit of the measure; None without any."""
+    rows = [row for row in run.rows if row.theory is Theory.OWN_LIMITS and row.role != "theory"]
     if not rows:
         return None
     groups, lines = Groups(run), []
@@ -473,7 +472,11 @@ def own_limits(material: Material, run: Run) -> Section | None:
         limit = "–" if row.limit is None else f"{SIDES.get(row.side or '', '')} {significant(row.limit)}".strip()
         value = WITHHELD if row.withheld else "not computed" if row.value is None else significant(row.value)
         ends = f"[{', '.join(map(significant, row.ends))}]" if row.ends and covers(measure) else ""
-        state = Cell(f"{STATES[row.state]} ({WITHHELD})", "state", row.state) if row.withheld else state_cell(row.state)
+        state = (
+            Cell(f"{STATES[row.state].words} ({WITHHELD})", "state", row.state)
+            if row.withheld
+            else state_cell(row.state)
+        )
         line = (
             Cell(groups.label(row.key) if row.key in groups.order else row.group),
             Cell(f"{capital(names(measure)[0])} {parameters}".strip()),
@@ -485,8 +488,8 @@ def own_limits(material: Material, run: Run) -> Section | None:
         )
         lines.append(line)
     rest = REST.format(n=OWN_LIMITS_MOST_ROWS, of=len(rows)) if len(rows) > OWN_LIMITS_MOST_ROWS else ""
-    title = QUESTIONS[Theory.OWN]
-    return Section(title, "own", tables=(TableView(title, HEADER, tuple(lines), whole=len(rows), rest=rest),))
+    title = QUESTIONS[Theory.OWN_LIMITS].words
+    return Section(title, "own-limits", tables=(TableView(title, HEADER, tuple(lines), whole=len(rows), rest=rest),))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -496,7 +499,7 @@ def own_limits(material: Material, run: Run) -> Section | None:
 def quality(material: Material) -> Section:
     """All parts of the page; warnings before them."""
     run, settings = run_of(material), material.settings
-    limit_parts = agreement(material.named(AGREEMENT.name), Groups(run), in_words), own_limits(material, run)
+    said_by_methods = agreement(material.named(AGREEMENT.name), Groups(run), in_words)
     directions = tuple(
         _direction(material, row) for row in material.named(DECISION_DIRECTION.name) if not row["reversed"]
     )
@@ -508,7 +511,7 @@ def quality(material: Material) -> Section:
         missing(material),
         Section("The decision column", "decision", directions or ("See the warning at the top.",)),
         model(material),
-        *(part for part in (mitigations(material), *limit_parts) if part),
+        *(part for part in (mitigations(material), said_by_methods) if part),
         encodings(material),
         checks(material.named(VALIDATIONS.name), settings.run),
         Section(
@@ -610,7 +613,7 @@ def _identity(material: Material) -> Section:
     rows = None if source_row is None else source_row["rows"]
     frame = settings.verdicts.frame
     # The claim that each theory can be evidence for by the legal frame, as far as we read it.
-    claims = "; ".join(f"{theory}: {claim}" for theory, claim in BEARS_ON.get(frame, {}).items())
+    claims = "; ".join(f"{QUESTIONS[theory].short}: {claim}" for theory, claim in BEARS_ON.get(frame, {}).items())
     strip = {
         "Run": settings.run,
         "Audit": f"{settings.name}, {settings.year}",

@@ -13,19 +13,8 @@ from typing import Annotated, Literal, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from schemas.terms import Theory
 from tasks.pipeline.method import REPORT
 from tasks.pipeline.registry import NAMES, OUTCOMES_METHOD
-
-PAGES = {
-    Theory.OUTCOME: "gap",
-    Theory.DIRECT: "similar",
-    Theory.TOTAL: "otherwise",
-    Theory.RECOURSE: "routes",
-    Theory.REASONS: "reasons",
-    Theory.OWN: "quality",
-}
-"""Theories in the order of the first page, each with its page; the last only where the spec has limits."""
 
 Unit = Literal["rate", "number", "count", "points", "p"]
 Sentence = Annotated[str, Field(min_length=1, max_length=600)]
@@ -141,7 +130,7 @@ class Declared(_Declared):
     """Its name in links and captions."""
     question: Sentence
     """The question of the method, in one sentence."""
-    page: Literal["gap", "similar", "otherwise", "routes", "reasons"]
+    page: Literal["approval-rates", "similar-applicants", "causal-model", "path-to-approval", "model-reasons"]
     """Page of the question that it bears on."""
     method: tuple[Sentence, ...] = Field(min_length=1, max_length=4)
     """How it works: a few sentences for the page of definitions."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
-from schemas.tables.verdicts import STATES
+from schemas.questions import STATES
 from tasks.reporting.charts.layout import element, templates
 from tasks.reporting.charts.layout import style as style_of_charts
 
@@ -70,7 +70,8 @@ def environment(*before: Path) -> jinja2.Environment:
     jinja.filters["coded"] = coded
     # both style sheets are ours; every text that comes from data goes through autoescape
     style = Markup(style_sheet())  # noqa: S704
-    jinja.globals.update(element=element, words=STATES, style=style, most_level=MOST_LEVEL)
+    words = {str(key): state.words for key, state in STATES.items()}
+    jinja.globals.update(element=element, words=words, style=style, most_level=MOST_LEVEL)
     return jinja
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from schemas.terms import State
 from tasks.metrics.league.algorithm import FEWEST
 from tasks.metrics.league.rows import Census, Entrant, Hidden, Line, Standings, Subject
 from tasks.reporting.charts.rows import Caterpillar, Forest
@@ -77,7 +78,7 @@ def value_words(subject: Subject, value: float) -> str:
 def answer(subject: Subject, table: Standings, noun: str) -> str:
     """The result of the table of one measure and group, in a sentence."""
     visible_lines = [line for line in table.lines if not line.figure.withheld]
-    breaches = sum(line.figure.state == "breach" for line in visible_lines)
+    breaches = sum(line.figure.state == State.OUTSIDE for line in visible_lines)
     if not table.tested:
         return f"{titled(subject)}: {len(visible_lines)} {noun} with a figure; none is held against a limit."
     n = len(table.screened)

@@ -16,8 +16,9 @@ from schemas.audit.model import Model
 from schemas.audit.partition import ALL, SAMPLED, Growth, Part, unsampled
 from schemas.audit.source import Source
 from schemas.audit.spec import Decision, Explain, Protected, StageSettings
+from schemas.questions import STATES
 from schemas.table import Table
-from schemas.tables.verdicts import PREFIX, PUBLISHED_MEASURES, STATES
+from schemas.tables.verdicts import PREFIX, PUBLISHED_MEASURES
 from schemas.terms import DecisionMaker, Note, State
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -119,6 +120,7 @@ NOT_SIGNED = Signed()
 
 Rows = tuple[Mapping[str, Any], ...]
 S = TypeVar("S", bound=MethodSettings)
+C = TypeVar("C")
 
 
 class ReportSettings(StageSettings):
@@ -146,8 +148,8 @@ class ReportSettings(StageSettings):
     missing: str
     unconfirmed: tuple[str, ...]
     run: str
-    run_year: int
-    """Calendar year in UTC in which the run began; the age of the data counts from it."""
+    run_day: str
+    """Day in UTC on which the run began, such as 2027-01-31; the age of the data counts from its year."""
     source_sha256: str
     code: str
     """Digest of the code that made the numbers."""
@@ -157,7 +159,7 @@ class ReportSettings(StageSettings):
 
 
 RESTRICTED = "Restricted: the profile internal withholds nothing. Not to be published or passed on."
-_OF_ENDS = {*Note, STATES[State.DESCRIPTIVE]}
+_OF_ENDS = {*Note, STATES[State.INFORMATION].words}
 """Parts of a note that are about the ends of an interval, or say that none is printed."""
 
 
@@ -313,6 +315,13 @@ class Material:
         """Of the audit, with the partition that the run is about."""
         title = self.settings.title or self.settings.name
         return title if self.part is None else f"{title}, {self.part.column} {self.part.value}"
+
+    def rephrase_all(self, content: C) -> C:
+        """A page or a result with the words of the decision; groups, columns and the title stay as they are written."""
+        settings = self.settings
+        attributes = {name for p in settings.protected for name in (p.name, *p.columns, p.reference, *p.groups)}
+        named = attributes | {m.group for m in self.measures} | {*settings.columns, self.title}
+        return settings.decision.wording.rephrase_all(content, named)
 
     @property
     def restricted(self) -> str:

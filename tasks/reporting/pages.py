@@ -11,8 +11,8 @@ from typing import Any, get_args
 import yaml
 
 from schemas.audit.limits import Disclosure, Limits, RecourseLimits, SimilarLimits
-from schemas.tables.verdicts import QUESTIONS, STATES
-from schemas.terms import Theory
+from schemas.questions import QUESTIONS, STATES
+from schemas.terms import State, Theory
 from tasks.pipeline.method import Judged
 from tasks.pipeline.registry import METHODS, NAMES, OUTCOMES_METHOD
 from tasks.reporting import evidence_tables
@@ -20,8 +20,8 @@ from tasks.reporting.charts.matrix import Cell as MatrixCell
 from tasks.reporting.charts.matrix import Matrix, Row
 from tasks.reporting.charts.rows import Forest, Steps
 from tasks.reporting.charts.values import WITHHELD, Mark, Unit
-from tasks.reporting.data_page import quality
-from tasks.reporting.declared import PAGES, Block, Declared, Form, all_declared, declared, words
+from tasks.reporting.data_page import own_limits, quality
+from tasks.reporting.declared import Block, Declared, Form, all_declared, declared, words
 from tasks.reporting.declared import Unit as Written
 from tasks.reporting.evidence_tables import (
     MOST_CHARTS,
@@ -38,11 +38,11 @@ from tasks.reporting.evidence_tables import (
 )
 from tasks.reporting.exports.report_json import document
 from tasks.reporting.exports.workbook import workbook
-from tasks.reporting.first_page.page import decide, decisions_of, run_of
+from tasks.reporting.first_page.facts import sentences
+from tasks.reporting.first_page.page import decide, run_of
 from tasks.reporting.first_page.result import Decision, forest
-from tasks.reporting.first_page.result import Line as ResultLine
 from tasks.reporting.frame import Frame, page
-from tasks.reporting.material import Material, Measure, View, anchor, listed
+from tasks.reporting.material import DRAFT, Material, Measure, View, anchor, listed
 from tasks.reporting.question_pages.page import question_pages
 from tasks.reporting.text import SPACE, Cell, Figure, Link, Section, TableView, count, covers
 
@@ -56,7 +56,7 @@ from tasks.reporting.text import SPACE, Cell, Figure, Link, Section, TableView, 
 def definitions() -> tuple[Section, ...]:
     """The sections of the page, in order; the anchor of a method's section is its name."""
     texts = _texts()["states"]
-    rows = tuple((Cell(printed, "state", state), Cell(texts["means"][state])) for state, printed in STATES.items())
+    rows = tuple((Cell(state.words, "state", key), Cell(state.meaning)) for key, state in STATES.items())
     table = TableView(texts["title"], ("Printed", "What it says"), rows)
     states = Section(texts["title"], "states", tuple(texts["words"]), tables=(table,))
     texts = _texts()["disclosure"]
@@ -95,7 +95,7 @@ def _questions() -> Section:
             else:
                 limit = f"at most {100 * value:g}{SPACE}pp"
         row = (
-            Cell(QUESTIONS[theory]),
+            Cell(QUESTIONS[theory].words),
             Cell(wording.words if wording else f"{words()[base].words}, ratio to the reference"),
             Cell(declared(method).short),
             Cell(texts["roles"][measure.role]),
@@ -108,9 +108,9 @@ def _questions() -> Section:
 
 def judged() -> Iterator[tuple[Theory, str, Judged]]:
     """Each measure by which a question is judged, with its method, by question: first what decides."""
-    measures = [(OUTCOMES_METHOD, Judged(Theory.OUTCOME, "approval_rate_ratio"))]
+    measures = [(OUTCOMES_METHOD, Judged(Theory.APPROVAL_RATES, "approval_rate_ratio"))]
     measures += [(name, measure) for name, method in METHODS.items() for measure in method.verdict_measures]
-    for theory in PAGES:
+    for theory in QUESTIONS:
         of_theory = [(theory, name, measure) for name, measure in measures if measure.theory is theory]
         yield from sorted(of_theory, key=lambda row: row[2].role != "primary")
 
@@ -153,7 +153,7 @@ def _glossary() -> Section:
 
 _MOST_SETTINGS = 10
 """Columns of a matrix."""
-_JUDGED = ("breach", "within", "insufficient_evidence")
+_JUDGED = (State.OUTSIDE, State.WITHIN, State.INCONCLUSIVE)
 """States that charts draw: all others mean no verdict."""
 
 
@@ -280,7 +280,7 @@ def _value(m: Measure, factor: float) -> Any:
 # The evidence page of a method: its question, then a section for each block that the run has any row of.
 
 
-_QUESTIONS = {page: QUESTIONS[theory] for theory, page in PAGES.items() if page}
+_QUESTIONS = {question.file: question.words for question in QUESTIONS.values()}
 """Page of a question -> its title."""
 
 
@@ -366,23 +366,17 @@ def _scope_words(material: Material, maker: str, attribute: str) -> str:
 
 
 FIRST, METHOD, DOCUMENT, WORKBOOK = "report.html", "method.html", "report.json", "measures.xlsx"
-WORDS = {
-    "gap": "Approvals",
-    "similar": "Similar records",
-    "otherwise": "Assumed graph",
-    "routes": "Way to approval",
-    "reasons": "Reasons",
-    "quality": "Data quality",
-}
+WORDS = {question.file: question.short for question in QUESTIONS.values()} | {"quality": "Data quality"}
 """Pages of a report in words of the navigation, in the order of their links."""
-NOTHING = (ResultLine("none", "Nothing that this page looks for."),)
-DIGESTS = "Digests: report.json."
+WHY = "quality"
+"""Page of the rows that were left out."""
+DIGESTS = "Checksums: report.json."
 UNMADE = "The questions at length, evidence, definitions and workbook are made by `evenhand report {run}`."
 
 
 def files(material: Material) -> dict[str, bytes]:
     """Path below the folder of the run -> content, in the order in which a reader meets them."""
-    decision = decide(run_of(material))
+    decision = material.rephrase_all(decide(run_of(material)))
     page_sections = sections(material, decision)
     frame = _frame(material, links(page_sections))
     pages = {path: page("page.html.j2", path, frame=frame, section=section) for path, section in page_sections.items()}
@@ -398,13 +392,15 @@ def files(material: Material) -> dict[str, bytes]:
 def sections(material: Material, decision: Decision) -> dict[str, Section]:
     """Path -> content of each page but the first and the definitions: questions, data, evidence."""
     named_sections = {**question_pages(material, decision), "quality": quality(material)}
+    if limits := own_limits(material, run_of(material)):
+        named_sections[QUESTIONS[Theory.OWN_LIMITS].file] = limits
     behind = {evidence_path(name): evidence(material, name) for name in measured(material)}
-    return {f"pages/{name}.html": section for name, section in named_sections.items()} | behind
+    return {f"pages/{name}.html": material.rephrase_all(section) for name, section in named_sections.items()} | behind
 
 
 def short(material: Material) -> dict[str, bytes]:
     """The files of a short report, as ``files``: its first page describes how to make what it leaves out."""
-    decision, run = decide(run_of(material)), material.settings.run
+    decision, run = material.rephrase_all(decide(run_of(material))), material.settings.run
     frame = replace(_frame(material, [(FIRST, "First page"), (DOCUMENT, DOCUMENT)]), unmade=UNMADE.format(run=run))
     return {FIRST: first_page(material, decision, frame), DOCUMENT: document(material, decision, (FIRST,))}
 
@@ -442,16 +438,24 @@ def first_page(material: Material, decision: Decision, frame: Frame) -> bytes:
 
 def shown_first(material: Material, decision: Decision) -> dict[str, object]:
     """What the template of the first page shows in addition to its frame."""
-    n = decisions_of(material)
     guesses = len(material.settings.unconfirmed)
     open_ = (f"{guesses} {'guess' if guesses == 1 else 'guesses'} of the spec not confirmed",) if guesses else ()
-    decisions = () if n is None else (f"{count(n)} decisions",)
+    texts, about = sentences()["about"], decision.about
+    who = about.who if str(material.settings.year) in about.who else f"{about.who}, {material.settings.year}"
+    decisions = ""
+    if about.used is not None:
+        form = texts["decisions_alone" if about.rows is None else "decisions"]
+        decisions = form.format(used=count(about.used), rows="" if about.rows is None else count(about.rows))
+    state = material.signed.short if material.signed.state != DRAFT else texts["not_signed"]
     return {
-        "kicker": (material.title, *decisions, material.signed.short, *open_),
+        "who": who,
+        "decisions": decisions,
+        "why": f"pages/{WHY}.html",
+        "when": (texts["audited"].format(day=about.day), state, *open_),
         "decision": decision,
         "forest": forest(decision.figures),
-        "nothing": NOTHING,
-        "signed": material.signed.words,
+        "terms_title": sentences()["terms"]["title"],
+        "signed": "" if material.signed.state == DRAFT and not material.signed.before else material.signed.words,
     }
 
 

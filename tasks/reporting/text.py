@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from schemas.tables.verdicts import STATES
+from schemas.questions import STATES
 from schemas.terms import Note, State
 from tasks.metrics.algorithm import measures
 from tasks.pipeline.registry import covering
@@ -261,7 +261,7 @@ def number_cell(text: str) -> Cell:
 
 def state_cell(state: str) -> Cell:
     """A state as a badge with words."""
-    return Cell(STATES[State(state)], "state", state)
+    return Cell(STATES[State(state)].words, "state", state)
 
 
 # --------------------------------------------------------------------------------------------------------------------

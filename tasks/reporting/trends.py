@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from schemas.tables.verdicts import MONITORING, QUESTIONS, TREND, Told
+from schemas.questions import QUESTIONS
+from schemas.tables.verdicts import MONITORING, TREND, Told
 from schemas.terms import ChangeState, State, Theory
 from tasks.metrics.algorithm.monitoring import Conditions, Monitored, MonitoringRule, YearEstimate, limit_words, monitor
 from tasks.reporting import declared
@@ -209,7 +210,7 @@ def _columns(year: YearResult) -> set[str]:
 
 
 BAND = "band of the years so far"
-CHECKED = (State.BREACH, State.WITHIN, State.INSUFFICIENT_EVIDENCE)
+CHECKED = (State.OUTSIDE, State.WITHIN, State.INCONCLUSIVE)
 _POINTS = Unit("percentage points", signed=True)
 _GAPS = {
     Told.TOO_FEW: "Too few people for a value.",
@@ -498,17 +499,18 @@ def said_by_theory(followed: Followed) -> list[str]:
     gone = breaches(followed)
     out = []
     for theory in dict.fromkeys(monitored.of.theory for monitored in followed):
+        name = QUESTIONS[Theory(theory)].short
         group_texts = [f"{group} since {year}" for (of, group), year in gone.items() if of == theory]
         if group_texts:
-            out.append(f"{theory}: the years together are beyond the limit ({', '.join(group_texts)})")
+            out.append(f"{name}: the years together are outside the limit ({', '.join(group_texts)})")
         elif all(
             monitored.state in (State.NO_LIMIT, State.NOT_RUN)
             for monitored in followed
             if monitored.of.theory == theory
         ):
-            out.append(f"{theory}: no limit, or nothing judged in any year")
+            out.append(f"{name}: no limit, or nothing judged in any year")
         else:
-            out.append(f"{theory}: the years together are not beyond the limit")
+            out.append(f"{name}: the years together are not outside the limit")
     return out
 
 
@@ -586,7 +588,7 @@ def _part(rows: Sequence[Monitored], has_chart: bool) -> Section:
     """One measure of a theory, by one attribute: its chart or else its sequence as a table, and its last changes."""
     theory, attribute, measure, maker = _place(rows[0])
     words, unit = names(measure)
-    title = f"{QUESTIONS[Theory(theory)]} {capital(words)} ({maker}), by {attribute}"
+    title = f"{QUESTIONS[Theory(theory)].words} {capital(words)} ({maker}), by {attribute}"
     last = {monitored.of.group: monitored for monitored in rows if monitored.of.usable}
     groups = largest(dict.fromkeys(monitored.of.group for monitored in rows), lambda group: _effect(last.get(group)))
     chart = so_far(title, rows, groups) if has_chart else None

@@ -286,9 +286,9 @@ def _column(name: str) -> dict[str, Any]:
 # Scope: repetitions and shares. One audit: ``audit``. Scenarios and targets: ``verdicts``.
 
 
-THEORIES = (Theory.DIRECT, Theory.TOTAL, Theory.OUTCOME)
+THEORIES = (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL, Theory.APPROVAL_RATES)
 """Theories whose truth is planted."""
-TRUE = {Theory.DIRECT: "direct", Theory.TOTAL: "total", Theory.OUTCOME: "ratio"}
+TRUE = {Theory.SIMILAR_APPLICANTS: "direct", Theory.CAUSAL_MODEL: "total", Theory.APPROVAL_RATES: "ratio"}
 """What a theory is about, by name in ``Truth``."""
 MEDIATED = "mediated_effect"
 """The measure of what is total and not direct."""
@@ -343,7 +343,7 @@ class Shares:
     @property
     def theories(self) -> tuple[Theory, ...]:
         """Those that were judged."""
-        return tuple(theory for theory in THEORIES if theory is not Theory.TOTAL or self.plan.total)
+        return tuple(theory for theory in THEORIES if theory is not Theory.CAUSAL_MODEL or self.plan.total)
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -405,7 +405,7 @@ def once(plan: Plan, number: int) -> Once:
     return Once(
         {theory: found.theories[theory].state for theory in THEORIES},
         {row.case.theory: row.state for row in primary if row.case.group == plan.scenario.groups[HARMED]},
-        {theory: any(row.state is State.BREACH for row in of) for theory, of in _where(primary, true, inside=True)},
+        {theory: any(row.state is State.OUTSIDE for row in of) for theory, of in _where(primary, true, inside=True)},
         {theory: tuple(row.state is State.WITHIN for row in of) for theory, of in _where(primary, true, inside=False)},
         {**_covered(found.rows, applied, plan), **_mediated(given, applied)} if plan.complete else {},
         sum(row.low == row.high for row in found.rows),
@@ -439,7 +439,7 @@ def _covered(rows: Iterable[Verdict], applied: Applied, plan: Plan) -> dict[str,
         case = row.case
         if case.group != applied.scenario.groups[HARMED] or case.evidence is None:
             continue
-        if case.theory is Theory.OUTCOME:
+        if case.theory is Theory.APPROVAL_RATES:
             truth = population(plan.lender, plan.scenario)[HARMED].ratio
         elif case.measure == OVERLAP:
             truth = overlap_weighted(plan.lender, plan.scenario)[HARMED]

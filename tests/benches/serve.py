@@ -102,7 +102,7 @@ def routes(run: str, audit: str) -> dict[str, tuple[str, float, str]]:
         "runs, filtered": ("/runs?state=breach&page=2", 100, "index"),
         "search": ("/search?q=black", 200, "index"),
         "first page": (place, 100, "index"),
-        "question": (f"{place}/similar", 200, "index"),
+        "question": (f"{place}/similar-applicants", 200, "index"),
         "evidence": (f"{place}/evidence/cst", 100, "index"),
         "measures": (f"{place}/measures?sort=-value", 200, "query"),
         "compare": (f"{place}/compare/{audit}", 200, ""),

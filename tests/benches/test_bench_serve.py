@@ -16,7 +16,7 @@ def test_copies_are_runs_with_a_summary_and_an_entry_of_the_log(tmp_path: Path) 
     lake = lake_of_runs(tmp_path / "lake")
     names = [copied(lake, NEW, n) for n in range(1, 4)]
     assert [read_summary(lake, name).audit for name in names] == ["loans-1", "loans-2", "loans-3"]
-    assert {read_manifest(lake, name)["state"] for name in names} == {"breach"}
+    assert {read_manifest(lake, name)["state"] for name in names} == {"outside"}
     assert list(log.problems(lake)) == []
     text = served(lake.location).get("/runs").text
     assert all(name in text for name in names)

@@ -62,8 +62,8 @@ def test_a_lender_that_harms_nobody_seldom_breaches_where_finances_differ():
 def test_harm_to_a_better_qualified_group_is_found_though_outcomes_are_within():
     """It was called within, as its raw ratio is about 1 and nothing else had a limit."""
     shares = audited(Scenario("", log_odds=only(0.8), mediated=only(-0.55)), rows=4_000)
-    assert shares.of(Theory.DIRECT, State.BREACH) >= LEAST_FOUND
-    assert shares.of(Theory.OUTCOME, State.WITHIN) >= LEAST_FOUND
+    assert shares.of(Theory.SIMILAR_APPLICANTS, State.OUTSIDE) >= LEAST_FOUND
+    assert shares.of(Theory.APPROVAL_RATES, State.WITHIN) >= LEAST_FOUND
     assert_seldom_wrong(shares)
     assert_covering(shares)
 
@@ -71,13 +71,13 @@ def test_harm_to_a_better_qualified_group_is_found_though_outcomes_are_within():
 def test_effects_exactly_at_the_limit_seldom_breach_and_are_seldom_within():
     shares = audited(at_limit(LENDER, Scenario("", log_odds=(0.0, 1.0, 1.0, 0.0)), 0.02))
     assert_seldom_wrong(shares)
-    assert shares.of(Theory.DIRECT, State.INSUFFICIENT_EVIDENCE) >= LEAST_FOUND
+    assert shares.of(Theory.SIMILAR_APPLICANTS, State.INCONCLUSIVE) >= LEAST_FOUND
 
 
 def test_what_an_unseen_score_explains_is_no_breach():
     scenario = Scenario("", mediated=only(1.0), without=("score",))
     shares = audited(scenario)
-    assert shares.of(Theory.DIRECT, State.INSUFFICIENT_EVIDENCE) == 1
+    assert shares.of(Theory.SIMILAR_APPLICANTS, State.INCONCLUSIVE) == 1
     assert not shares.measures  # an interval without the unseen column is not held against the truth
 
 
@@ -109,8 +109,8 @@ def row(state, theory, group, limit):
 )
 def test_a_group_lies_on_one_side_of_a_limit_or_on_it(truth, inside, beyond):
     true = {"a": Truth(truth, 0, 0.82 - truth)}
-    for theory, limit in ((Theory.DIRECT, Limit(0.02)), (Theory.OUTCOME, Limit(0.80, "at_least"))):
-        rows = [row(State.BREACH, theory, "a", limit)]
+    for theory, limit in ((Theory.SIMILAR_APPLICANTS, Limit(0.02)), (Theory.APPROVAL_RATES, Limit(0.80, "at_least"))):
+        rows = [row(State.OUTSIDE, theory, "a", limit)]
         for asked, expected in ((True, inside), (False, beyond)):
             assert bool(dict(planted._where(rows, true, inside=asked))[theory]) is expected, (theory, asked)
 
@@ -118,12 +118,24 @@ def test_a_group_lies_on_one_side_of_a_limit_or_on_it(truth, inside, beyond):
 def test_false_breaches_are_counted_by_audit_and_false_passes_by_group():
     """Two groups, both at the limit: one breach makes the audit wrong, one pass is one of two."""
     none = dict.fromkeys(planted.THEORIES, ())
-    states = dict.fromkeys(planted.THEORIES, State.BREACH)
-    wrong = Once(states, states, dict.fromkeys(planted.THEORIES, True), {**none, Theory.DIRECT: (True, False)}, {}, 0)
-    right = Once(states, states, dict.fromkeys(planted.THEORIES, False), {**none, Theory.DIRECT: (False, False)}, {}, 0)
+    states = dict.fromkeys(planted.THEORIES, State.OUTSIDE)
+    wrong = Once(
+        states, states, dict.fromkeys(planted.THEORIES, True), {**none, Theory.SIMILAR_APPLICANTS: (True, False)}, {}, 0
+    )
+    right = Once(
+        states,
+        states,
+        dict.fromkeys(planted.THEORIES, False),
+        {**none, Theory.SIMILAR_APPLICANTS: (False, False)},
+        {},
+        0,
+    )
     shares = Shares(Plan(LENDER, Scenario(""), 1, 2, 0), (wrong, right))
-    assert (shares.false_breach(Theory.DIRECT), shares.false_within(Theory.DIRECT)) == (0.5, 0.25)
-    assert math.isnan(shares.false_within(Theory.TOTAL))
+    assert (shares.false_breach(Theory.SIMILAR_APPLICANTS), shares.false_within(Theory.SIMILAR_APPLICANTS)) == (
+        0.5,
+        0.25,
+    )
+    assert math.isnan(shares.false_within(Theory.CAUSAL_MODEL))
 
 
 def test_lowest_coverage_is_the_1_percent_point():
@@ -134,10 +146,10 @@ def test_lowest_coverage_is_the_1_percent_point():
 
 def shares_of(wrong, breaches, n=200, rows=6_000):
     none, nobody = dict.fromkeys(planted.THEORIES, False), dict.fromkeys(planted.THEORIES, ())
-    state = dict.fromkeys(planted.THEORIES, State.INSUFFICIENT_EVIDENCE)
+    state = dict.fromkeys(planted.THEORIES, State.INCONCLUSIVE)
     once = Once(state, state, none, nobody, {"st_effect": True}, 0)
-    breach = replace(once, states={**state, Theory.DIRECT: State.BREACH})
-    false = replace(breach, false_breach={**none, Theory.DIRECT: True})
+    breach = replace(once, states={**state, Theory.SIMILAR_APPLICANTS: State.OUTSIDE})
+    false = replace(breach, false_breach={**none, Theory.SIMILAR_APPLICANTS: True})
     every = (false,) * wrong + (breach,) * (breaches - wrong) + (once,) * (n - breaches)
     return Shares(Plan(LENDER, Scenario("planted"), rows, n, 0, total=False), every)
 

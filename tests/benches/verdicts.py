@@ -37,7 +37,7 @@ LENDER = Lender((-0.5, -0.75, 0.15, 0.4, 0.65, -0.2), (0.3, 0.0, 0.2))
 SIX = ("white", "Black", "Hispanic", "Asian", "Native", "Pacific", "several")
 SIX_SHARES = (0.55, 0.10, 0.09, 0.08, 0.07, 0.06, 0.05)
 NONE = (0.0,) * len(SIX)
-STATES = (State.BREACH, State.WITHIN, State.INSUFFICIENT_EVIDENCE)
+STATES = (State.OUTSIDE, State.WITHIN, State.INCONCLUSIVE)
 COLUMNS = ("breach", "within", "insufficient", "false_breach", "false_within", "coverage", "target", "met", "found")
 _LOG = logging.getLogger("evenhand.bench")
 
@@ -130,9 +130,9 @@ def measured(case: Asked, rows: int, repetitions: int, seed: int, spread: Spread
 def _states(case: Asked, shares: Shares) -> Iterator[Row]:
     for theory in shares.theories:
         shares_by_state = {
-            "breach": shares.of(theory, State.BREACH),
+            "breach": shares.of(theory, State.OUTSIDE),
             "within": shares.of(theory, State.WITHIN),
-            "insufficient": shares.of(theory, State.INSUFFICIENT_EVIDENCE),
+            "insufficient": shares.of(theory, State.INCONCLUSIVE),
             "false_breach": shares.false_breach(theory),
             "false_within": None if math.isnan(shares.false_within(theory)) else shares.false_within(theory),
         }
@@ -155,8 +155,8 @@ def _target(each: Asked, shares: Shares, theory: Theory) -> Row:
     most = MOST_WRONG + (2 * math.sqrt(MOST_WRONG * (1 - MOST_WRONG) / n) if each.at_limit else 0.0)
     within = shares.false_within(theory)
     wrong = max(shares.false_breach(theory), 0.0 if math.isnan(within) else within)
-    if theory is Theory.DIRECT and shares.plan.rows == each.power:
-        enough = shares.of(theory, State.BREACH) >= LEAST_POWER
+    if theory is Theory.SIMILAR_APPLICANTS and shares.plan.rows == each.power:
+        enough = shares.of(theory, State.OUTSIDE) >= LEAST_POWER
         return against(f"false at most {most:.3f}, breach at least {LEAST_POWER:g}", wrong <= most and enough)
     return against(f"false at most {most:.3f}", wrong <= most)
 

@@ -190,7 +190,7 @@ def endings(
     loans(60).to_csv(home / "few.csv", index=False)
     loans(200).assign(purpose=lambda f: f["purpose"].mask(f["id"] < "L0050", SECRET)).to_csv(home / "data.csv")
     specs = {
-        "breach": text,
+        "outside": text,
         "integrity": text,
         "data quality": SPEC.replace("loans.csv", str(home / "data.csv")).replace(
             "purpose: {type: nominal", "purpose: {type: binary"
@@ -208,7 +208,7 @@ def endings(
     calls = []
     for name, spec in specs.items():
         (home / f"{name}.yaml").write_text(spec)
-        lake = place / "lake" if name == "breach" else home / name.replace(" ", "-")
+        lake = place / "lake" if name == "outside" else home / name.replace(" ", "-")
         calls.append({"spec": str(home / f"{name}.yaml"), "lake": str(lake)})
     as_a_worker_does = (
         "import json, sys\nfrom flows.audit import audit\n"
@@ -232,7 +232,9 @@ def endings(
     assert done.stdout.split() == raised, done.stderr
     lakes = {name: Lake(call["lake"]) for name, call in zip(specs, calls, strict=True)}
     noted = {name: [read_failure(lake, path).name for path in paths(lake)] for name, lake in lakes.items()}
-    assert noted == {name: [] if name in ("breach", "insufficient evidence") else [name.capitalize()] for name in specs}
+    assert noted == {
+        name: [] if name in ("outside", "insufficient evidence") else [name.capitalize()] for name in specs
+    }
     ended = {name: told_runs(server, lake.root)[-1] for name, lake in lakes.items()}
     return ended, " ".join(done.stderr.split())
 
@@ -245,10 +247,10 @@ OF_PREFECT = ("Finished in state ", "Running hook ", "Hook ")
 def test_every_ending_has_its_state_and_message(endings: tuple[dict[str, Told], str]) -> None:
     ended, printed = endings
     said = {name: (run.type, run.state) for name, run in ended.items()}
-    assert said.pop("insufficient evidence") == ("COMPLETED", "Insufficient evidence")
+    assert said.pop("insufficient evidence") == ("COMPLETED", "Inconclusive")
     assert said == {name: ("FAILED", name.capitalize()) for name in said}, "a breach fails where that is asked for"
     told = {name: run.message for name, run in ended.items()}
-    assert "limits breached; " in told["breach"]
+    assert "outside the limit; " in told["outside"]
     assert "too few are 'Black'" in told["insufficient evidence"]
     assert told["data quality"].startswith("stage preprocess: column 'purpose' is declared binary and has 3 values")
     assert "published_verdicts.parquet is missing or is not the file that was written" in told["integrity"]
@@ -260,7 +262,7 @@ def test_every_ending_has_its_state_and_message(endings: tuple[dict[str, Told], 
         assert f"state:{name.replace(' ', '_')}" in run.tags
         level, last = [line for line in run.lines if not line[1].startswith(OF_PREFECT)][-1]
         assert last.startswith(f"{name.capitalize()}: {run.message}")
-        assert level == (logging.INFO if name in ("breach", "insufficient evidence") else logging.ERROR)
+        assert level == (logging.INFO if name in ("outside", "insufficient evidence") else logging.ERROR)
     assert SECRET not in json.dumps([asdict(run) for run in ended.values()]), "a cell of the table"
     assert printed.count("stage preprocess: < 100 rows") == 0
 
@@ -272,24 +274,24 @@ def test_a_breach_is_read_from_the_server_alone(
     place, said = finished
     run = told_runs(server, place / "lake")[0]
     assert (run.name, run.type, run.state) == ("loans 2024", "COMPLETED", "Breach")
-    assert re.match(r"\d of \d limits breached; \w+, race: Black \w+ ", run.message)
-    assert {*run.tags} == {"dataset:loans", "year:2024", "state:breach", f"run:{said['run']}"}
+    assert re.match(r"\d of \d outside the limit; \w+, race: Black \w+ ", run.message)
+    assert {*run.tags} == {"dataset:loans", "year:2024", "state:outside", f"run:{said['run']}"}
     assert {f"loans 2024 {stage}" for stage in ("ingest", "connect", "detect fgce", "report")} <= {*run.tasks}
     text = [line for _, line in run.lines]
     assert len([line for line in text if re.match(r"stage [a-z ]+: .* rows, .* refused, [0-9.]+ s", line)]) == 14
     assert len([line for line in text if line.startswith("read loans.csv, sha256 ")]) == 1
-    assert (logging.WARNING, "breach: " + run.message.split("; ", 1)[1]) in run.lines
+    assert (logging.WARNING, "Outside the limit: " + run.message.split("; ", 1)[1]) in run.lines
     assert text[-1] == f"Breach: {run.message}; report {place}/lake/reports/{said['run']}/report.html"
     checks = json.loads(run.artifacts["checks"])
-    assert checks[0]["state"] == "breach"
+    assert checks[0]["state"] == "outside"
     assert all(row["limit"] for row in checks)
     page = run.artifacts["verdict"]
     assert page.startswith("# Synthetic loans, 2024: Breach\n")
-    assert page.index("| breach | ") < page.index("| insufficient_evidence | ")
+    assert page.index("| Outside the limit | ") < page.index("| Inconclusive | ")
     assert f"Report: `{place}/lake/reports/{said['run']}/report.html`" in page
     assert run.artifacts["progress"] == 100
     assert not [row_id for row_id in loans()["id"] if row_id in json.dumps(asdict(run))]
-    again = endings[0]["breach"].artifacts["verdict"]
+    again = endings[0]["outside"].artifacts["verdict"]
     assert f"(https://audits.example/r/{said['run']}/report.html)" in again
     assert again.split("Report: ")[0] == page.split("Report: ")[0]
 
@@ -403,8 +405,8 @@ def test_verify_names_every_altered_file(finished: tuple[Path, dict[str, object]
         for stage, name in (("score", "models.parquet"), ("ingest", "applications.parquet"))
     ]
     report = copy / "reports" / str(said["run"]) / "report.html"
-    assert "breach" in report.read_text()
-    report.write_text(report.read_text().replace("breach", "within"))
+    assert "outside" in report.read_text()
+    report.write_text(report.read_text().replace("outside", "within"))
     manifest = copy / "runs" / str(said["run"]) / "manifest.json"
     told = evenhand("verify", str(said["run"]), "--lake", str(copy))
     assert told.returncode == 6
@@ -638,11 +640,11 @@ def test_a_boundary_check_sees_a_group_of_three(tmp_path: Path, server: str) -> 
     rows = json.loads(evenhand("measures", "--lake", str(tmp_path / "lake"), "--all", "--json").stdout)
     asian = [row for row in rows if row["group"] == "Asian" and row["state"] != "not_run"]
     assert asian
-    assert {row["state"] for row in asian} <= {"insufficient_evidence", "no_limit", "descriptive"}
+    assert {row["state"] for row in asian} <= {"inconclusive", "no_limit", "information"}
     judged = json.loads(evenhand("verdicts", "--lake", str(tmp_path / "lake"), "--json").stdout)
     said = [dict(zip(judged["columns"], row, strict=True)) for row in judged["rows"]]
     states = {row["state"].split(" ")[0] for row in said if row["group"] == "Asian" and row["limit"] is not None}
-    assert states == {"insufficient_evidence"}
+    assert states == {"inconclusive"}
     with duckdb.connect() as connection:
         encodings = next((tmp_path / "lake").glob("stages/preprocess/*/encodings.parquet"))
         low, high = connection.execute(

@@ -73,7 +73,7 @@ def test_every_year_ends_in_its_own_way_and_the_worst_decides(finished):
         WITHIN: "within",
         LACKING: "within",
         ONE_SIDED: "insufficient",
-        BREACH: "breach",
+        BREACH: "outside",
         ABSENT: "failed",
     }
     assert "are favourable, so there is nothing to compare" in said[ONE_SIDED]["message"]
@@ -87,14 +87,14 @@ def test_a_back_fill_is_read_from_the_server_alone(finished, server):
     place, done = finished
     (run,) = told_runs(server, place / "lake")
     assert (run.name, run.type, run.state) == (f"yearly {YEARS}", "FAILED", "Infrastructure")
-    assert run.message.startswith(f"5 years: 2 within, 1 insufficient, 1 breach, 1 failed; {ABSENT}: no file at ")
+    assert run.message.startswith(f"5 years: 2 within, 1 inconclusive, 1 outside, 1 failed; {ABSENT}: no file at ")
     audits = {f"run:{year['run']}" for year in json.loads(done.stdout)["years"] if year["run"]}
     assert {"dataset:yearly", f"year:{WITHIN}", f"year:{ABSENT}", "state:infrastructure", *audits} <= {*run.tags}
     assert {f"yearly {year}" for year in range(WITHIN, ABSENT + 1)} < {*run.tasks}, "the others track sub-flow runs"
     assert run.lines[-1] == (logging.ERROR, f"Infrastructure: {run.message}")
     shown = {row["year"]: row for row in json.loads(run.artifacts["years"])}
     assert [*shown] == [*range(WITHIN, ABSENT + 1)]
-    assert [row["state"] for row in shown.values()] == ["within", "within", "insufficient", "breach", "failed"]
+    assert [row["state"] for row in shown.values()] == ["within", "within", "insufficient", "outside", "failed"]
     assert run.artifacts["progress"] == 100
     assert not [row_id for row_id in year_of_loans(BREACH)["id"] if row_id in json.dumps(run.artifacts)]
 
@@ -153,7 +153,7 @@ def test_a_back_fill_that_is_done_computes_nothing_and_starts_no_prefect(copied)
         capture_output=True,
         text=True,
     )
-    assert again.returncode == ExitCode.BREACH, again.stderr
+    assert again.returncode == ExitCode.OUTSIDE, again.stderr
     assert [year["computed"] for year in json.loads(again.stdout)["years"]] == [0, 0, 0]
     assert latest(lake, "yearly", WITHIN).attempt == 2
 
@@ -199,7 +199,7 @@ def test_kill_9_half_way_is_resumed_and_comes_to_the_same(finished, tmp_path, se
     done = evenhand_process(
         "backfill", str(place / "yearly.yaml"), "--years", years, "--lake", str(home), server=server
     )
-    assert done.returncode == ExitCode.BREACH, done.stderr
+    assert done.returncode == ExitCode.OUTSIDE, done.stderr
     assert {path: (home / path).stat().st_mtime_ns for path in kept} == kept  # nothing was computed twice
     reference = digests(place / "lake")
     assert all(reference[path] == digest for path, digest in digests(home).items())
@@ -247,7 +247,7 @@ def test_a_protected_year_is_left_alone_unless_forced(copied, tmp_path):
     protect(lake, published.run, True)
     year_of_loans(BREACH).iloc[:-20].to_csv(tmp_path / f"loans_{BREACH}.csv", index=False)
     record = audit_year(spec, BREACH, lake)
-    assert (record.run, record.state, record.computed) == (published.run, YearState.BREACH, 0)
+    assert (record.run, record.state, record.computed) == (published.run, YearState.OUTSIDE, 0)
     assert record.read == read_manifest(lake, published.run)["read"]
     assert "--force" in record.message
     forced = audit_year(spec, BREACH, lake, force=True)
@@ -286,12 +286,12 @@ def test_an_altered_file_stops_its_year_with_its_own_code(copied):
 def test_the_exit_code_is_that_of_the_most_serious_year():
     assert set(SERIOUSNESS) == set(ExitCode)
     assert worst([0, 0]) is ExitCode.WITHIN
-    assert worst([0, 3]) is ExitCode.INSUFFICIENT_EVIDENCE
-    assert worst([3, 1, 0]) is ExitCode.BREACH
+    assert worst([0, 3]) is ExitCode.INCONCLUSIVE
+    assert worst([3, 1, 0]) is ExitCode.OUTSIDE
     assert worst([1, 4, 3]) is ExitCode.DATA_QUALITY
     assert worst([4, 5, 1]) is ExitCode.INFRASTRUCTURE
     assert worst([5, 6, 4]) is ExitCode.INTEGRITY
-    assert worst([]) is ExitCode.INSUFFICIENT_EVIDENCE  # nothing was found, which is no pass
+    assert worst([]) is ExitCode.INCONCLUSIVE  # nothing was found, which is no pass
     assert worst([0, None]) is ExitCode.INFRASTRUCTURE  # nobody knows how a year ended
 
 

@@ -16,7 +16,7 @@ ARABIC = "مجموعة المتقدمين"
 LONG = "Applicants of Two or More Races Including Native Hawaiian or Other Pacific Islanders"
 UNBROKEN = "X" * 80
 
-BREACH, FEW, WITHIN = "breach", "insufficient_evidence", "within"
+BREACH, FEW, WITHIN = "outside", "inconclusive", "within"
 
 DECIDE = Forest(
     title="Black compared with white applicants, points of approval",
@@ -55,7 +55,7 @@ RATES = Forest(
         Mark(label="white", value=90.8, low=89.4, high=92.1, n=1681, reference=True),
         Mark(label="Hispanic", value=76.6, low=67.9, high=83.5, n=111, state=FEW),
         Mark(label="Black", value=67.5, low=60.7, high=73.7, n=197, state=BREACH),
-        Mark(label="Asian", value=WITHHELD, n=WITHHELD, state="insufficient_evidence (withheld)"),
+        Mark(label="Asian", value=WITHHELD, n=WITHHELD, state="inconclusive (withheld)"),
         Mark(label="American Indian", value=None, n=3, note="Fewer than 30 applicants: not compared.", state="not_run"),
     ),
 )
@@ -186,7 +186,7 @@ ONE_LINE = Trend(
 STAGES = {
     "ok": State("cached", "tick", "ok"),
     "stale": State("stale", "question", "few"),
-    "failed": State("failed", "cross", "breach"),
+    "failed": State("failed", "cross", "outside"),
     "missing": State("missing", "ring", "soft"),
 }
 STAGE_NAMES = (
@@ -228,7 +228,7 @@ METHODS = Matrix(
                 Cell(value=-18.5, low=-25.4, high=-11.6, n=197, state=BREACH),
                 Cell(value=-3.3, low=-9.0, high=2.0, n=197, state=FEW),
                 Cell(state="not_run"),
-                Cell(value=WITHHELD, state="insufficient_evidence (withheld)"),
+                Cell(value=WITHHELD, state="inconclusive (withheld)"),
             ),
         ),
         Row(
@@ -241,7 +241,7 @@ METHODS = Matrix(
                 None,
             ),
         ),
-        Row(label=HEBREW, cells=(None, Cell(state="descriptive"), Cell(value=12.0), None, None)),
+        Row(label=HEBREW, cells=(None, Cell(state="information"), Cell(value=12.0), None, None)),
         Row(label=LONG, cells=(Cell(state=WITHIN), None, None, None, None)),
         Row(label="white", reference=True, cells=(None,) * 5),
     ),

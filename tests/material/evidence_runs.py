@@ -46,7 +46,13 @@ def settings(attributes=("race",)):
     text = SPEC.replace(protected, "".join(ATTRIBUTE.replace("NAME", each) for each in attributes))
     made = spec_of(Path("/nowhere"), text)
     return ReportSettings.of(
-        made, run="loans-1", run_year=2026, source_sha256="0", code="0", effective_spec="name: loans\n", version="0.1"
+        made,
+        run="loans-1",
+        run_day="2026-11-27",
+        source_sha256="0",
+        code="0",
+        effective_spec="name: loans\n",
+        version="0.1",
     )
 
 
@@ -57,7 +63,7 @@ def material(rows, attributes=("race",), **tables):
 
 def declaration(*blocks, **more):
     """A declaration with these blocks; measures that it does not name are shares."""
-    found = {"title": "Example", "short": "E", "question": "Is it so?", "page": "gap"}
+    found = {"title": "Example", "short": "E", "question": "Is it so?", "page": "approval-rates"}
     found |= {"method": ["It looks."], "cannot": ["Why."]}
     names = {name for block in blocks for name in _names(block)}
     measures = dict.fromkeys(sorted(names), WORDS) | more.pop("measures", {})

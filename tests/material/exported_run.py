@@ -24,7 +24,7 @@ def settings(attributes: Sequence[str] = ("race",)) -> ReportSettings:
     raw = safe_load(SPEC)
     raw["methods"], raw["causal_graph"] = {}, {}
     raw["protected"] = [{"name": name, "columns": [name], "reference": REFERENCE} for name in attributes]
-    said = {"run": "loans-2024-0123456789", "run_year": 2026, "source_sha256": "ab" * 32, "code": "cd" * 32}
+    said = {"run": "loans-2024-0123456789", "run_day": "2026-11-27", "source_sha256": "ab" * 32, "code": "cd" * 32}
     return ReportSettings.of(validated(AuditSpec, raw), **said, effective_spec="", version="0.1")
 
 
@@ -65,7 +65,7 @@ def _verdict(
     own = {
         "theory": theory.value, "protected_attribute": attribute, "group": group, "role": role,
         "decision_maker": "lender", "method": "adjusted", "measure": "adjusted_effect",
-        "state": State.BREACH.value, "reason": "beyond the limit", "assumption": "none", "withheld": withheld,
+        "state": State.OUTSIDE.value, "reason": "beyond the limit", "assumption": "none", "withheld": withheld,
     }  # fmt: skip
     return {column.name: (known | own).get(column.name) for column in VERDICTS.columns}
 

@@ -39,8 +39,8 @@ LENDERS = {
 }
 """Denied and approved of white, Black and Asian applicants."""
 LIMITS = {
-    "direct": ("adjusted", "adjusted_effect", 0.02, "at_most"),
-    "outcome": ("outcomes", "approval_rate_ratio", 0.8, "at_least"),
+    "similar_applicants": ("adjusted", "adjusted_effect", 0.02, "at_most"),
+    "approval_rates": ("outcomes", "approval_rate_ratio", 0.8, "at_least"),
 }
 
 
@@ -103,7 +103,7 @@ def add_run(lake, spec, value, counts, profile="public", measures=(), finished="
     made = lake.publish("publish", key, tables, {}, {}).model_dump(mode="json", exclude={"reused"})
     run = f"loans-2024-{slug(value)}-{key[:10]}"
     content = {
-        **{"run": run, "dataset": "loans", "year": 2024, "state": "breach", "finished": finished},
+        **{"run": run, "dataset": "loans", "year": 2024, "state": "outside", "finished": finished},
         **{"partition": {"column": "lender", "value": value}, "spec": spec.model_dump(mode="json")},
         **{"source_sha256": "ab" * 32, "code": "cd" * 32, "versions": {}, "exported": {}, "records": {}},
         **{"partitions": [made], "lineage": [{"rows": {"in": 1}}]},
@@ -119,8 +119,8 @@ def verdicts_of(counts, group, *, hidden):
     n, n0 = d + a, d0 + a0
     q, q0 = d / n, d0 / n0
     found = {
-        "direct": (q - q0, math.sqrt(q * (1 - q) / n + q0 * (1 - q0) / n0), "linear"),
-        "outcome": ((1 - q) / (1 - q0), math.sqrt(q / (1 - q) / n + q0 / (1 - q0) / n0), "log"),
+        "similar_applicants": (q - q0, math.sqrt(q * (1 - q) / n + q0 * (1 - q0) / n0), "linear"),
+        "approval_rates": ((1 - q) / (1 - q0), math.sqrt(q / (1 - q) / n + q0 / (1 - q0) / n0), "log"),
     }
     for theory, (value, se, scale) in found.items():
         row = _verdict(theory, group, value, se, scale)
@@ -141,7 +141,10 @@ def _verdict(theory, group, value, se, scale):
         **{"plain_low": ends[0], "plain_high": ends[1], "low": ends[2], "high": ends[3], "se": se, "scale": scale},
         **{"bias": 0.0, "limit": limit, "side": side, "p_breach": p, "p_breach_holm": p, "p_within": 1 - p},
         **{"detectable": limit + 2.5 * se if scale == "linear" else limit * math.exp(-2.5 * se)},
-        **{"robustness": 0.1 if theory == "direct" else None, "state": "breach" if beyond else "insufficient_evidence"},
+        **{
+            "robustness": 0.1 if theory == "similar_applicants" else None,
+            "state": "outside" if beyond else "inconclusive",
+        },
         **{"reason": "planted", "assumption": "none", "withheld": False},
     }
 
@@ -152,7 +155,7 @@ def rate(counts, group, *, hidden):
     n = d + a
     blank = dict.fromkeys(column.name for column in PUBLISHED_MEASURES.columns)
     known = {"value": d / n, "low": d / n - 0.02, "high": d / n + 0.02, "n": n, "events": d, "state": "no_limit"}
-    nothing = dict.fromkeys(("value", "low", "high", "n", "events")) | {"state": "insufficient_evidence"}
+    nothing = dict.fromkeys(("value", "low", "high", "n", "events")) | {"state": "inconclusive"}
     return {
         **blank,
         **{"dataset": "loans", "year": 2024, "method": "outcomes", "decision_maker": "lender", "note": ""},

@@ -19,7 +19,7 @@ from tasks.reporting.first_page.page import decide
 OLD, NEW, OTHER = "loans-2023-0123456789", "loans-2023-0987654321", "cards-2024-5555555555"
 RUNS = {OTHER: "2026-01-02T10:00:00Z", NEW: "2026-01-03T10:00:00Z", OLD: "2026-01-01T10:00:00Z"}
 """Runs and when they were finished."""
-STATES = {OLD: "within", NEW: "breach", OTHER: "no_limit"}
+STATES = {OLD: "within", NEW: "outside", OTHER: "no_limit"}
 
 
 def lake_of_runs(place: Path, former: bytes | None = None, spec: Mapping[str, Any] | None = None) -> Lake:
@@ -33,7 +33,7 @@ def lake_of_runs(place: Path, former: bytes | None = None, spec: Mapping[str, An
     lake, told = Lake(place), material()
     said = json.loads(document(told, decide(boston()), ("report.html",)))
     kept = [asdict(m) for m in told.measures]
-    kept += [row | {"measure": "burden", "method": "fgce", "state": "descriptive"} for row in kept[:2]]
+    kept += [row | {"measure": "burden", "method": "fgce", "state": "information"} for row in kept[:2]]
     kept += [row | {"measure": "burden", "parameters": '{"k": 5}', "method": "fgce"} for row in kept[:2]]
     measures = PUBLISHED_MEASURES.build(**{c.name: [row[c.name] for row in kept] for c in PUBLISHED_MEASURES.columns})
     rows = told.tables[PUBLISHED_VERDICTS.name]

@@ -81,7 +81,8 @@ def reference(*, settings: IngestSettings) -> Produced:
     applications = _applications(np.asarray(ids), raw.source_row, favourable, outcome, first_exempt, typed, columns, ok)
     declared = APPLICATIONS.extended(_column(n, c) for n, c in columns.items())
     rows = len(frame) + len(raw.unread)
-    read = SOURCE_READ.build(source=[settings.source.words], sha256=[settings.source_sha256], rows=[rows], year=[year])
+    words, sha256 = [settings.source.words], [settings.source_sha256]
+    read = SOURCE_READ.build(source=words, sha256=sha256, rows=[rows], year=[year], lender=[None])
     undecided = int(np.isin(refused.reason, REASONS_UNDECIDED).sum())
     no_recipe = {
         UNDECIDED.name: UNDECIDED.build(rows=[undecided]),

@@ -99,7 +99,7 @@ def measured(method, name, group, value, **more):
     """A row of measures of the model, without an interval that covers."""
     own = {"dataset": "e", "year": 1990, "method": method, "decision_maker": "model", "protected_attribute": "race"}
     own |= {"group": group, "subgroup": 0, "measure": name, "parameters": "{}", "value": value, "n": 64}
-    return own | {"state": "descriptive", "reason": "no interval", "note": ""} | more
+    return own | {"state": "information", "reason": "no interval", "note": ""} | more
 
 
 def with_measures(*rows):

@@ -55,7 +55,7 @@ def settings(audit: AuditSpec | None = None) -> ReportSettings:
         run=RUN,
         source_sha256="ab" * 32,
         code="cd" * 16,
-        run_year=2026,
+        run_day="2026-11-27",
         effective_spec="name: example\nyear: 1990\n",
         version="0.1.0",
     )

@@ -8,12 +8,12 @@ from tasks.reporting.trends import YearVerdicts
 
 TEXTS = ("theory", "protected_attribute", "group", "reference_group", "decision_maker", "measure", "scale", "side")
 LIMITS = {
-    "direct": (0.02, "at_most", "linear", "adjusted_denial_effect"),
-    "outcome": (0.8, "at_least", "log", "approval_rate_ratio"),
+    "similar_applicants": (0.02, "at_most", "linear", "adjusted_denial_effect"),
+    "approval_rates": (0.8, "at_least", "log", "approval_rate_ratio"),
 }
 
 
-def verdict(group, value, se, *, theory="direct", n=2_000, events=500, **more):
+def verdict(group, value, se, *, theory="similar_applicants", n=2_000, events=500, **more):
     """One row, with the columns of the table."""
     limit, side, scale, measure = LIMITS[theory]
     known = value is not None
@@ -41,14 +41,14 @@ def verdict(group, value, se, *, theory="direct", n=2_000, events=500, **more):
         "events": events,
         "n_reference": 20_000,
         "events_reference": 5_000,
-        "state": "insufficient_evidence",
+        "state": "inconclusive",
         "reason": "the interval lies on both sides of the limit" if known else "withheld",
         "assumption": "none",
         **more,
     }
 
 
-def whole(theory="direct"):
+def whole(theory="similar_applicants"):
     """The row of the theory as a whole."""
     nothing = dict.fromkeys(("limit", "side", "scale", "measure", "bias", "n", "events"))
     return verdict("", None, None, theory=theory) | nothing

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from flows.outcome.ending import without_cells
 from flows.runs.summary import Summary
 from flows.serving.site import Links, Sorted, path_of, run_path
-from schemas.tables.verdicts import STATES
+from schemas.questions import QUESTIONS, STATES
 from schemas.terms import State, Theory
 from tasks.reporting.text import Cell, TableView, state_cell
 
@@ -17,26 +17,7 @@ from tasks.reporting.text import Cell, TableView, state_cell
 # Cells that several lists have: runs with their address, times, states by question.
 
 
-_SHORT: Mapping[str, str] = {
-    State.BREACH: "outside",
-    State.INSUFFICIENT_EVIDENCE: "too little",
-    State.WITHIN: "inside",
-    State.NO_LIMIT: "no limit",
-    State.NOT_RUN: "not run",
-    State.DESCRIPTIVE: "described",
-}
-"""Words of a state in lists, the gravest state first; as `evenhand runs` prints them."""
-
-QUESTIONS: Mapping[str, str] = {
-    Theory.OUTCOME: "approvals",
-    Theory.DIRECT: "similar records",
-    Theory.TOTAL: "assumed graph",
-    Theory.RECOURSE: "way to approval",
-    Theory.REASONS: "reasons",
-    Theory.OWN: "own limits",
-}
-"""Theories as the navigation of the report names their pages."""
-STATE_WORDS: Mapping[str, str] = {state.value: words for state, words in STATES.items()}
+STATE_WORDS: Mapping[str, str] = {key.value: state.words for key, state in STATES.items()}
 """Words of the filters: those of the badges."""
 
 
@@ -57,8 +38,8 @@ def run_state(state: str) -> Cell:
 
 def gravity(state: str) -> int:
     """The place of a state in lists: the gravest first, one of another version last."""
-    order = list(_SHORT)
-    return order.index(State(state)) if state in _SHORT else len(order)
+    order = list(STATES)
+    return order.index(State(state)) if state in STATES else len(order)
 
 
 def badge(words: str, colour: str, detail: str = "") -> Cell:
@@ -70,10 +51,15 @@ def by_question(run: Summary) -> Cell:
     """The questions of each state, the gravest first."""
     states = run.question_states
     questions = {
-        words: [QUESTIONS.get(theory, theory) for theory, state in states.items() if state == name]
-        for name, words in _SHORT.items()
+        state_name.words: [question_short(theory) for theory, state in states.items() if state == key]
+        for key, state_name in STATES.items()
     }
     return Cell("; ".join(f"{words}: {', '.join(of)}" for words, of in questions.items() if of) or "–")
+
+
+def question_short(theory: str) -> str:
+    """The short name of a question; one of another version by its key."""
+    return QUESTIONS[Theory(theory)].short if theory in QUESTIONS else theory.replace("_", " ")
 
 
 def table(title: str, header: Iterable[str], rows: Iterable[tuple[Cell, ...]], note: str = "") -> TableView:

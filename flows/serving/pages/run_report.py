@@ -23,6 +23,7 @@ from flows.serving.pages.lists import badge, steps, table, time_cell
 from flows.serving.pages.run_results import note_reading
 from flows.serving.site import Page, Site, first_page, made, missing, path_of, run_path
 from schemas.errors import EvenhandError, IntegrityError, SpecError
+from schemas.questions import QUESTIONS
 from schemas.tables.applications import REFUSAL_COUNTS, REFUSALS, VALIDATIONS
 from schemas.terms import EVERYBODY
 from tasks.lake import log
@@ -33,7 +34,7 @@ from tasks.reporting.text import Cell, Link, Notice, Section, TableView
 # Pages of a run that its report has, too: Decide, the questions, the evidence of methods.
 
 
-QUESTIONS = ("gap", "similar", "otherwise", "routes", "reasons")
+PAGES: Final = frozenset(question.file for question in QUESTIONS.values())
 """Pages of the questions by their names in the report."""
 
 
@@ -68,7 +69,7 @@ def question_routes(site: Site) -> APIRouter:
 
     @router.get("/runs/{run}/{question}")
     def question(run: str, question: str) -> Response:
-        if question not in QUESTIONS:
+        if question not in PAGES:
             missing("")
         return _shown(site, run, f"pages/{question}.html", (question,))
 

@@ -19,6 +19,7 @@ from flows.serving.pages.lists import (
     in_order,
     number,
     number_cell,
+    question_short,
     run_state,
     sorted_by,
     steps,
@@ -26,10 +27,12 @@ from flows.serving.pages.lists import (
 )
 from flows.serving.site import Field, Page, Site, Tables, made, missing, run_path
 from schemas.artifact import Artifact
+from schemas.tables.verdicts import effect_words, limit_words
 from tasks.reporting.text import Cell, Link, Section, guarded
 
 # --------------------------------------------------------------------------------------------------------------------
-# Measures of a run as published: filtered, sorted, 100 a page; the same as CSV and JSON at the same address.
+# Measures of a run as published: first the figures of the questions in words; behind a link all measures, filtered,
+# sorted, 100 a page; the same as CSV and JSON at the same address. Points of FGCE's curves are on its page of evidence.
 
 
 PER_PAGE: Final = 100
@@ -38,7 +41,10 @@ _KEYS: Final = ("method", "group", "measure", "state")
 _WHERE = """
     ($method = '' OR method = $method) AND ($group = '' OR "group" = $group)
     AND ($measure = '' OR measure = $measure) AND ($state = '' OR state = $state)
+    AND NOT (method = 'fgce' AND regexp_matches(parameters, '"(d|epsilon|c)":'))
 """
+_NUMBERS_OF = "list_transform(regexp_extract_all({}, '-?[0-9]+[.]?[0-9]*'), lambda text: CAST(text AS DOUBLE))"
+"""Sorts settings by their numbers: k 2 comes before k 10."""
 _SHOWN = (
     *("method", "decision_maker", "protected_attribute", "group", "measure", "parameters"),
     *("value", "low", "high", "n", "state", "reason"),
@@ -58,8 +64,17 @@ def routes(site: Site) -> APIRouter:
 
     @router.get("/runs/{run}/measures")
     def measures(
-        run: str, method: str = "", group: str = "", measure: str = "", state: str = "", sort: str = "", page: int = 1
+        run: str,
+        every: int = 0,
+        method: str = "",
+        group: str = "",
+        measure: str = "",
+        state: str = "",
+        sort: str = "",
+        page: int = 1,
     ) -> Response:
+        if not (every or method or group or measure or state or sort or page > 1):
+            return made(_answers(site, run))
         query = {"method": method, "group": group, "measure": measure, "state": state, "sort": in_order(sort, COLUMNS)}
         return made(_page(site, run, query, max(page, 1)))
 
@@ -87,10 +102,32 @@ def _found(site: Site, all_measures: pa.Table | None, filters: Query) -> pa.Tabl
     if all_measures is None:
         return pa.table({name: [] for name in _SHOWN})
     column, falling = filters["sort"].removeprefix("-"), filters["sort"].startswith("-")
-    order = f' ORDER BY "{column}" {"DESC" if falling else "ASC"} NULLS LAST' if column else ""  # of COLUMNS alone
+    way = f"{'DESC' if falling else 'ASC'} NULLS LAST"
+    numbers = f"{_NUMBERS_OF.format(column)} {way}, " if column == "parameters" else ""
+    order = f' ORDER BY {numbers}"{column}" {way}' if column else ""  # of COLUMNS alone
     names = ", ".join(f'"{name}"' for name in _SHOWN)
     query = f"SELECT {names} FROM measures WHERE {_WHERE}{order}"  # noqa: S608 words of ours; values are bound
     return site.tables.ask({"measures": all_measures}, query, {name: filters[name] for name in _KEYS})
+
+
+def _answers(site: Site, run: str) -> Page:
+    """The figures of the questions: a row for each judged group, in words."""
+    verdicts = site.table(run, "verdicts")
+    rows = []
+    for row in () if verdicts is None else verdicts.to_pylist():
+        if row["role"] not in ("primary", "adds"):
+            continue
+        effect = "withheld" if row["withheld"] else effect_words(row) or row["reason"]
+        names = question_short(row["theory"]), f"{row['protected_attribute']}: {row['group']}", row["decision_maker"]
+        n = number_cell(row["n"], row["reason"])
+        rows.append((*map(Cell, names), Cell(effect), Cell(limit_words(row) or "–"), n, run_state(row["state"])))
+    header = ("Question", "Group", "Decisions of", "Result and interval", "Limit", "n", "State")
+    note = "A difference is group less reference group in points of approval: negative is approved less often."
+    links = (Link("All measures", run_path(run, "measures", every=1)),)
+    tables = (table("Figures of the questions", header, rows, note),) if rows else ()
+    return site.page(
+        run, "Measures", ("measures",), section=Section("Measures", "measures", links=links, tables=tables)
+    )
 
 
 def _page(site: Site, run: str, query: Query, page: int) -> Page:
@@ -116,7 +153,7 @@ def _page(site: Site, run: str, query: Query, page: int) -> Page:
         rows.append((*map(Cell, (*names, settings)), value, Cell(ends), n, run_state(row["state"])))
     view = table("Measures", [column.words for column in COLUMNS], rows)
     listed = sorted_by(view, COLUMNS, run_path(run, "measures"), filters, query["sort"])
-    parameters = {name: word for name, word in query.items() if word}
+    parameters = {"every": "1", **{name: word for name, word in query.items() if word}}
     page_links = steps(run_path(run, "measures"), parameters, page, matches.num_rows, PER_PAGE)
     contents = {"section": section, "sorted": listed if rows else None, "form": form, "more": page_links}
     return site.page(run, "Measures", ("measures",), **contents)

@@ -286,7 +286,7 @@ def _figures(site: Site, then: Run, now: Run, *, independent: bool) -> "list[tup
             earlier, (theory, maker, attribute, group, measure, _) = before[key], key
             difference, ends = difference_of(earlier, current) if independent else (_plain(earlier, current), None)
             interval = f"[{significant(ends[0])}, {significant(ends[1])}]" if ends else "–"
-            names = (lists.QUESTIONS.get(theory, theory), maker, attribute, group, measure)
+            names = (lists.question_short(theory), maker, attribute, group, measure)
             numbers = [
                 Cell("withheld", "none") if value is None else Cell(significant(value), "number")
                 for value in (earlier["value"], current["value"], difference)

@@ -39,7 +39,7 @@ MOST: Final = 50
 _FRESH_SECONDS: Final = 10
 _SHARE: Final = 20
 """Records are read again after 10 seconds, or 20 times what it takes to read them."""
-_VERDICTS = {"breach": State.BREACH, "insufficient": State.INSUFFICIENT_EVIDENCE, "within": State.WITHIN}
+_VERDICTS = {"outside": State.OUTSIDE, "inconclusive": State.INCONCLUSIVE, "within": State.WITHIN}
 """States of records that are those of runs."""
 _WORDS = {"too_few": "too few people"}
 _COLOURS = {"failed": "failed", "interrupted": "failed", "running": "quarantined"}
@@ -308,11 +308,11 @@ def _forms(part: Section) -> Iterator[Section]:
 
 CRUMBS: Final = (("/", "Audits"),)
 _HEADER = ("Year", "Verdict", "Today", "Run", "Edition", "Ended", "Why")
-_STAGES = {"ok": "held", "failed": "failed", "insufficient": "insufficient_evidence", "running": "quarantined"}
+_STAGES = {"ok": "held", "failed": "failed", "inconclusive": State.INCONCLUSIVE.value, "running": "quarantined"}
 _TODAY = {"stands": "held", "stale": "quarantined", "running": "quarantined", "failed": "failed"}
 """A state -> colour and sign of its badge; others have none."""
 _BARRED = "cannot be told from this server"
-_ATTEMPTS = ("running", "failed", "interrupted", "insufficient")
+_ATTEMPTS = ("running", "failed", "interrupted", "inconclusive")
 _CANNOT = "Its manifest is not the one that was written; `evenhand verify` says more."
 
 

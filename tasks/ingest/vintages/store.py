@@ -78,7 +78,7 @@ def take_in(file: Path, folder: Path, year: int | None = None) -> TakenIn:
             rows_by_year and year not in rows_by_year
         ):  # a file that does not say is taken at the word of whoever delivers it
             raise DataQualityError(
-                f"{name} holds {year_list} and was said to be of {year}: give --year {min(rows_by_year)}, or its file"
+                f"{name} holds {year_list} and not {year}, as declared: give --year {min(rows_by_year)}, or its file"
             )
     report = report_on(recognised, converted)
     (folder / REPORT_FILE).write_text(report.model_dump_json(indent=1))
@@ -504,9 +504,7 @@ def _held(lake: Lake, name: str, digest: str, year: int) -> Vintage | None:
     """The vintage that was made of the same bytes."""
     existing = next((v for v in vintages(lake) if v.sha256 == digest), None)
     if existing and existing.year != year:
-        raise DataQualityError(
-            f"{name} was said to be of {year}, and is held as {existing}; give --year {existing.year}"
-        )
+        raise DataQualityError(f"{name} was declared as {year} and is held as {existing}; give --year {existing.year}")
     return existing
 
 

@@ -14,9 +14,9 @@ METHOD = Method(
     of_reference=False,
     shows=TABLES,
     verdict_measures=(
-        Judged(Theory.DIRECT, "adjusted_effect", maker=_LENDER),
-        Judged(Theory.DIRECT, "exchanged_effect", maker=_MODEL),
-        Judged(Theory.DIRECT, "overlap_effect", "beside", maker=_LENDER),
+        Judged(Theory.SIMILAR_APPLICANTS, "adjusted_effect", maker=_LENDER),
+        Judged(Theory.SIMILAR_APPLICANTS, "exchanged_effect", maker=_MODEL),
+        Judged(Theory.SIMILAR_APPLICANTS, "overlap_effect", "beside", maker=_LENDER),
     ),
     covering=frozenset(("adjusted_effect", "overlap_effect", "exchanged_effect")),
     comparable=frozenset(("adjusted_effect", "overlap_effect", "exchanged_effect")),

@@ -50,7 +50,7 @@ METHOD = Method(
     partitions={"regime_share": ("regime",), "regime_share_at": ("regime",), "trained_regime_share": ("regime",)},
     of_reference=False,
     sampling="sampled",
-    verdict_measures=(Judged(Theory.REASONS, "cec_above_own_group", refitted=True),),
+    verdict_measures=(Judged(Theory.MODEL_REASONS, "cec_above_own_group", refitted=True),),
     covering=frozenset({"cec_above_own_group"}),
     mitigations=("unconstrained", "dir", "correlation_remover", "hardt", "agarwal", "adversarial", "lagrangian", "cec"),
     grows="with fewer rows the matched applicants are less alike, and the model learns from fewer",

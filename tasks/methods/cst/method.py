@@ -40,8 +40,8 @@ METHOD = Method(
     of_reference=False,
     sampling="sampled",
     verdict_measures=(
-        Judged(Theory.TOTAL, "cst_effect"),
-        Judged(Theory.DIRECT, "st_effect", "beside", maker=DecisionMaker.LENDER),
+        Judged(Theory.CAUSAL_MODEL, "cst_effect"),
+        Judged(Theory.SIMILAR_APPLICANTS, "st_effect", "beside", maker=DecisionMaker.LENDER),
     ),
     covering=frozenset({"cst_effect", "st_effect", "mediated_effect"}),
     grows="with fewer rows the nearest applicants are less alike, so that small partitions are compared less closely",

@@ -45,6 +45,6 @@ METHOD = Method(
         "burden": "burden",
     },
     sampling="graph",
-    verdict_measures=(Judged(Theory.RECOURSE, "infeasible_share_relabelled", "adds"),),
+    verdict_measures=(Judged(Theory.PATH_TO_APPROVAL, "infeasible_share_relabelled", "adds"),),
     grows="with more rows more paths are feasible, so that large partitions look better for being large",
 )

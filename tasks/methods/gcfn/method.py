@@ -50,7 +50,7 @@ METHOD = Method(
         "treated_differently_by_band": ("from", "to", "category"),
     },
     sampling="sampled",
-    verdict_measures=(Judged(Theory.TOTAL, "share_changed", "beside"),),
+    verdict_measures=(Judged(Theory.CAUSAL_MODEL, "share_changed", "beside"),),
     mitigations=("gcfn", "cfua", "cfan", "hscic", "mcevae", "dcevae", "advae"),
     grows="with fewer rows the generators learn less, and are more often not sure",
 )

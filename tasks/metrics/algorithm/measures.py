@@ -430,7 +430,7 @@ UNJUDGED = {
     Note.ROWS_INDEPENDENT: "its interval is a penalised fit's, which leaves out the clusters",
 }
 """Why a measure with such a note is not judged."""
-DESCRIPTIVE = "descriptive: its interval is not known to cover as often as it says"
+DESCRIPTIVE = "for information: its interval is not known to cover as often as it says"
 
 
 @dataclass(frozen=True)
@@ -488,7 +488,16 @@ def cases(
             sizes = counts.get((f.decision_maker, f.protected_attribute, m.group))
             for limit in threshold.limits():
                 case = Case(
-                    Theory.OWN, f.method, _thresholds_named(f), *about, "primary", m.value, evidence, limit, sizes, why
+                    Theory.OWN_LIMITS,
+                    f.method,
+                    _thresholds_named(f),
+                    *about,
+                    "primary",
+                    m.value,
+                    evidence,
+                    limit,
+                    sizes,
+                    why,
                 )
                 by_limit[f, m.group, limit] = m, case
     return list(by_limit.values())
@@ -512,7 +521,7 @@ def _thresholds_named(f: Family) -> str:
 
 def _problem(m: Measure, covering: Collection[str], minimum_n: int) -> str:
     """Why a measure cannot be judged; empty where it can."""
-    if m.state is State.INSUFFICIENT_EVIDENCE:
+    if m.state is State.INCONCLUSIVE:
         return m.reason  # not measured at all
     if math.isnan(m.value) and m.note and m.n is not None and m.n >= minimum_n:
         return f"not measured: {m.note}"
@@ -552,9 +561,9 @@ def unlimited(m: Measure, covering: Collection[str]) -> tuple[State, str]:
     if not math.isfinite(m.value):
         return State.NOT_RUN, m.note or "not measured"
     if base_name(m.family.measure) not in covering or not (math.isfinite(m.low) or math.isfinite(m.high)):
-        return State.DESCRIPTIVE, "no interval that is known to cover as often as it says"
+        return State.INFORMATION, "no interval that is known to cover as often as it says"
     if Note.RANGE in m.note.split("; "):
-        return State.DESCRIPTIVE, UNJUDGED[Note.RANGE]
+        return State.INFORMATION, UNJUDGED[Note.RANGE]
     return State.NO_LIMIT, "no limit is set"
 
 
@@ -566,7 +575,7 @@ def stated(measures: Sequence[Measure], verdicts: Iterable[Verdict], covering: C
         verdicts: rows of all theories; those of ``own`` come from thresholds.
         covering: measures whose intervals cover as often as they say.
     """
-    order = (State.BREACH, State.INSUFFICIENT_EVIDENCE, State.WITHIN)
+    order = (State.OUTSIDE, State.INCONCLUSIVE, State.WITHIN)
     of: dict[tuple[str, ...], list[Verdict]] = {}
     for verdict in verdicts:
         case = verdict.case
@@ -578,7 +587,7 @@ def stated(measures: Sequence[Measure], verdicts: Iterable[Verdict], covering: C
         f = m.family
         named = _thresholds_named(f)
         rows = of.get((f.method, f.decision_maker, f.protected_attribute, m.group, named), []) if not f.subgroup else []
-        own_limits = [row for row in rows if row.case.theory is Theory.OWN] or rows
+        own_limits = [row for row in rows if row.case.theory is Theory.OWN_LIMITS] or rows
         worst = min(own_limits, key=lambda row: order.index(row.state), default=None)
         state, reason = (worst.state, worst.reason) if worst else unlimited(m, covering)
         out.append(m._replace(state=state, reason=reason))
@@ -603,7 +612,7 @@ def unmeasured(
     """
     out: dict[tuple[Family, str], Measure] = {}
     reason = "nothing to measure: no unit of the group, or of what it is compared with, has this measure"
-    nothing, state = (math.nan, math.nan, math.nan, 0), State.INSUFFICIENT_EVIDENCE
+    nothing, state = (math.nan, math.nan, math.nan, 0), State.INCONCLUSIVE
     makers, headlines = {maker for maker, _, _ in groups}, _headlines(measures)
     for limit in thresholds:
         measured = {

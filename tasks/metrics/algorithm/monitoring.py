@@ -484,7 +484,7 @@ class Monitored:
     @property
     def breach(self) -> bool:
         """Whether the band of this year lies beyond the limit."""
-        return self.state is State.BREACH
+        return self.state is State.OUTSIDE
 
     def with_change(self, **changes: object) -> "Monitored":
         """The same with other fields of the change."""
@@ -517,7 +517,7 @@ def held(years: Sequence[YearEstimate], rule: MonitoringRule, groups: int, first
     spent = rule.rule == "bonferroni" and len(years) > (rule.years or 0)
     if spent:
         reason = f"the plan was for {rule.years or 0} years, and its alpha is spent"
-        return Monitored(latest, State.INSUFFICIENT_EVIDENCE, reason, first_breach=first_breach)
+        return Monitored(latest, State.INCONCLUSIVE, reason, first_breach=first_breach)
     if rule.rule == "none":
         band = single_year(latest.estimate, latest.variance, latest.bias, rule.alpha / groups)
     elif rule.rule == "bonferroni":
@@ -529,12 +529,12 @@ def held(years: Sequence[YearEstimate], rule: MonitoringRule, groups: int, first
     if not math.isnan(latest.limit):
         limit, at_most, side = worked(latest.limit, latest.scale), latest.side == "at_most", limit_words(latest)
         if band.low > limit if at_most else band.high < limit:
-            state, words = State.BREACH, f"the whole band lies beyond the limit ({side})"
+            state, words = State.OUTSIDE, f"the whole band lies beyond the limit ({side})"
         elif band.high <= limit if at_most else band.low >= limit:
             state, words = State.WITHIN, f"the whole band keeps the limit ({side})"
         else:
-            state, words = State.INSUFFICIENT_EVIDENCE, f"the band lies on both sides of the limit ({side})"
-    first = latest.year if state is State.BREACH and first_breach is None else first_breach
+            state, words = State.INCONCLUSIVE, f"the band lies on both sides of the limit ({side})"
+    first = latest.year if state is State.OUTSIDE and first_breach is None else first_breach
     pooled, low, high = (shown(end, latest.scale) for end in band[:3])
     reason = "; ".join([words, *_qualified(latest, band, rule, first)])
     return Monitored(latest, state, reason, pooled, low, high, first)
@@ -542,7 +542,7 @@ def held(years: Sequence[YearEstimate], rule: MonitoringRule, groups: int, first
 
 def gap(year: YearEstimate) -> Monitored:
     """A year without an estimate: no pass, and no number."""
-    state = State.INSUFFICIENT_EVIDENCE if year.ran else State.NOT_RUN
+    state = State.INCONCLUSIVE if year.ran else State.NOT_RUN
     return Monitored(year, state, year.gap or "no estimate with a standard error")
 
 

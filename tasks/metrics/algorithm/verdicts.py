@@ -437,15 +437,15 @@ def judge(cases: Sequence[Case], rules: Rules) -> list[Verdict]:
         for at, case in family_cases:
             if at in by_place:
                 continue
-            measured, state = math.isfinite(case.value), State.INSUFFICIENT_EVIDENCE
+            measured, state = math.isfinite(case.value), State.INCONCLUSIVE
             reason = case.problem or too_few(case.counts, rules) or "not measured"
             if case.information and measured:
-                state, reason = State.DESCRIPTIVE, case.information
+                state, reason = State.INFORMATION, case.information
             if case.limit is None:
                 state = State.NO_LIMIT if measured else State.NOT_RUN
                 reason = "no limit is set" if measured else case.problem or "not measured"
             if case.reported:
-                state, reason = State.DESCRIPTIVE, case.reported
+                state, reason = State.INFORMATION, case.reported
             by_place[at] = Verdict(case, state, reason)
     return [by_place[at] for at in range(len(cases))]
 
@@ -488,9 +488,9 @@ def _limit(case: Case) -> Limit:
 def _judged(case: Case, tested: _Tested, m: int, rules: Rules) -> Verdict:
     limit, p = _limit(case), _p_breach(case)
     if case.evidence is None:
-        state, why = State.INSUFFICIENT_EVIDENCE, "a test without an interval, which can find a breach and never a pass"
+        state, why = State.INCONCLUSIVE, "a test without an interval, which can find a breach and never a pass"
         if tested.rejected:
-            state, why = State.BREACH, f"a difference above {limit.value:g} that relabelled groups seldom reach"
+            state, why = State.OUTSIDE, f"a difference above {limit.value:g} that relabelled groups seldom reach"
         elif not p > rules.alpha:
             why += (
                 f"; p {case.p:.2g} is above the level {tested.level:.2g} of so many comparisons: more draws may decide"
@@ -500,16 +500,14 @@ def _judged(case: Case, tested: _Tested, m: int, rules: Rules) -> Verdict:
     low = case.evidence.bound(tested.level if at_most else rules.alpha, upper=False)
     high = case.evidence.bound(rules.alpha if at_most else tested.level, upper=True) + case.left_out
     p_within = case.evidence.below(limit.value - case.left_out) if at_most else case.evidence.above(limit.value)
-    verdict = Verdict(
-        case, State.INSUFFICIENT_EVIDENCE, "", low, high, p, tested.adjusted, p_within, *_enough(case, m, rules)
-    )
+    verdict = Verdict(case, State.INCONCLUSIVE, "", low, high, p, tested.adjusted, p_within, *_enough(case, m, rules))
     few = too_few(case.counts, rules)
     if tested.rejected:
-        return replace(verdict, state=State.BREACH, reason=f"the whole interval{widened(case)} lies beyond the limit")
+        return replace(verdict, state=State.OUTSIDE, reason=f"the whole interval{widened(case)} lies beyond the limit")
     if few:
         return replace(verdict, reason=few)
     if case.part_outside:
-        return replace(verdict, state=State.BREACH, reason=f"a part lies beyond its limit: {case.part_outside}")
+        return replace(verdict, state=State.OUTSIDE, reason=f"a part lies beyond its limit: {case.part_outside}")
     if p_within <= rules.alpha and case.bars:
         return replace(verdict, reason=f"the whole interval lies inside the limit, and {case.bars}")
     if p_within <= rules.alpha:
@@ -620,9 +618,9 @@ def disagreeing(verdicts: Sequence[Verdict]) -> dict[Theory, list[Disagreement]]
     disagreements: dict[Theory, list[Disagreement]] = defaultdict(list)
     for (theory, of_group), rows in of.items():
         # a part beyond its limit contradicts no mean of the whole group
-        states = {row.state: row for row in rows if not (row.case.part_outside and row.state is State.BREACH)}
-        if {State.BREACH, State.WITHIN} <= set(states):
-            pair = f"{states[State.BREACH].case.measure} breach, {states[State.WITHIN].case.measure} within"
+        states = {row.state: row for row in rows if not (row.case.part_outside and row.state is State.OUTSIDE)}
+        if {State.OUTSIDE, State.WITHIN} <= set(states):
+            pair = f"{states[State.OUTSIDE].case.measure} outside, {states[State.WITHIN].case.measure} within"
             disagreements[theory].append(Disagreement(of_group, pair))
     return disagreements
 
@@ -636,7 +634,7 @@ def _sign(row: Verdict) -> str:
     """From the whole interval and its side of no effect, never from a point."""
     case = row.case
     if case.evidence is None:
-        return "too_few" if case.problem else ("against" if row.state is State.BREACH else "none_seen")
+        return "too_few" if case.problem else ("against" if row.state is State.OUTSIDE else "none_seen")
     neutral = 1.0 if case.evidence.logarithmic else 0.0
     low, high = case.evidence.bound(0.025, upper=False), case.evidence.bound(0.025, upper=True)
     if low <= neutral <= high:
@@ -675,10 +673,10 @@ def conclude(rows: Sequence[Verdict], disagreeing: Sequence[Disagreement] = (), 
     rows = [row for row in rows if not row.case.reported]
     primary = [row for row in rows if row.case.role == "primary"]
     at_odds = {disagreement.whose for disagreement in disagreeing}
-    breaching = [r for r in rows if r.case.role in DECIDING and r.state is State.BREACH]
+    breaching = [r for r in rows if r.case.role in DECIDING and r.state is State.OUTSIDE]
     breached = [row for row in breaching if whose(row.case) not in at_odds]
     if breached:  # of a row that adds as well, though the primary measure has no limit, or its method is off
-        return Concluded(State.BREACH, "beyond the limit", _groups(breached))
+        return Concluded(State.OUTSIDE, "beyond the limit", _groups(breached))
     if not primary:
         return Concluded(State.NOT_RUN, why_not or "no group is judged")
     if all(row.case.limit is None for row in primary):
@@ -686,13 +684,13 @@ def conclude(rows: Sequence[Verdict], disagreeing: Sequence[Disagreement] = (), 
         return Concluded(State.NO_LIMIT, "no limit is set") if measured else Concluded(State.NOT_RUN, primary[0].reason)
     if disagreeing:
         pairs = tuple((disagreement.whose, f" ({disagreement.pair})") for disagreement in disagreeing)
-        return Concluded(State.INSUFFICIENT_EVIDENCE, "methods disagree", pairs)
-    informing = [row for row in primary if row.case.information and row.state is State.DESCRIPTIVE]
+        return Concluded(State.INCONCLUSIVE, "methods disagree", pairs)
+    informing = [row for row in primary if row.case.information and row.state is State.INFORMATION]
     if len(informing) == len(primary):
-        return Concluded(State.DESCRIPTIVE, informing[0].reason)
+        return Concluded(State.INFORMATION, informing[0].reason)
     unsettled = [row for row in primary if row.state is not State.WITHIN and row not in informing]
     if unsettled:
-        return Concluded(State.INSUFFICIENT_EVIDENCE, "too little evidence", _groups(unsettled))
+        return Concluded(State.INCONCLUSIVE, "too little evidence", _groups(unsettled))
     return Concluded(State.WITHIN, "every judged group lies inside the limit")
 
 
@@ -709,9 +707,9 @@ def overall(theories: Mapping[Theory, State], gate: Sequence[Theory], *, named: 
         named: whether the spec names them: one that did not run, or has no limit, is then too little evidence.
     """
     gated = [theories.get(theory, State.NOT_RUN) for theory in gate]
-    if State.BREACH in gated:
-        return State.BREACH
-    idle = (State.NOT_RUN, State.NO_LIMIT, State.DESCRIPTIVE)
-    if State.INSUFFICIENT_EVIDENCE in gated or (named and any(state in idle for state in gated)):
-        return State.INSUFFICIENT_EVIDENCE
+    if State.OUTSIDE in gated:
+        return State.OUTSIDE
+    idle = (State.NOT_RUN, State.NO_LIMIT, State.INFORMATION)
+    if State.INCONCLUSIVE in gated or (named and any(state in idle for state in gated)):
+        return State.INCONCLUSIVE
     return State.WITHIN if State.WITHIN in gated else State.NOT_RUN

@@ -40,7 +40,7 @@ Row = Mapping[str, Any]
 SIZE: Final = "size"
 """Parameter of a measure that was taken at one number of rows."""
 _ROLES: Final = ("primary", "adds", "beside")
-_THEORIES: Final = tuple(theory.value for theory in Theory if theory is not Theory.OWN)
+_THEORIES: Final = tuple(theory.value for theory in Theory if theory is not Theory.OWN_LIMITS)
 
 
 class Subject(NamedTuple):
@@ -326,7 +326,7 @@ class Figure:
         return self.judged_low > self.limit if self.side == "at_most" else self.judged_high < self.limit
 
 
-WITHHELD: Final = Figure(state=State.INSUFFICIENT_EVIDENCE, reason="withheld: it rests on few people", withheld=True)
+WITHHELD: Final = Figure(state=State.INCONCLUSIVE, reason="withheld: it rests on few people", withheld=True)
 ACROSS: Final = replace(WITHHELD, reason="withheld: it would tell the count of few people in another partition")
 
 

@@ -540,7 +540,7 @@ def agreement(rows: Sequence[Row], verdict_rows: Sequence[Row], hidden: Collecti
     names = ("theory", "decision_maker", "protected_attribute", "group", "method", "measure")
     cells = _cells(hidden)
     gone = {tuple(row[name] for name in names) for row in verdict_rows if _is_hidden(row, cells, fates)}
-    nothing = {"sign": "too_few", "state": State.INSUFFICIENT_EVIDENCE}
+    nothing = {"sign": "too_few", "state": State.INCONCLUSIVE}
     out = [{**row, **nothing} if tuple(row[name] for name in names) in gone else row for row in rows]
     return _built(PUBLISHED_AGREEMENT, out)
 
@@ -591,9 +591,9 @@ def _published_reason(reason: str, theory_rows: Sequence[Row], gone: Sequence[Ro
 
 def _withheld(row: Row) -> Row:
     names = ("theory", "protected_attribute", "group", "reference_group", "decision_maker", "method", "measure", "role")
-    published_state = {"state": State.INSUFFICIENT_EVIDENCE, "reason": WITHHELD, "withheld": True}
+    published_state = {"state": State.INCONCLUSIVE, "reason": WITHHELD, "withheld": True}
     if row["reason"] == REPORTED:  # that a group is small is no secret where its numbers are withheld
-        published_state |= {"state": State.DESCRIPTIVE, "reason": REPORTED}
+        published_state |= {"state": State.INFORMATION, "reason": REPORTED}
     blank = dict.fromkeys(column.name for column in PUBLISHED_VERDICTS.columns)
     return {**blank, **{name: row[name] for name in (*names, "limit", "side", "assumption")}, **published_state}
 

@@ -376,7 +376,8 @@ def reference_entry(name: str) -> Entry:
 def limit_entry(words: str) -> Entry:
     """The limit: a dashed line."""
     return Entry(
-        f"{words}; shaded: outside limit", lambda x, y: (PathShape(segment(x - 9, y, x + 9, y), "dashed", "breach"),)
+        f"{words}; shaded: outside the limit",
+        lambda x, y: (PathShape(segment(x - 9, y, x + 9, y), "dashed", "breach"),),
     )
 
 

@@ -75,7 +75,7 @@ class Rows:
     bars: bool = False
     """Whether values are bars from 0, which need no interval."""
     limit_name: str = "limit"
-    beyond: str = "outside limit"
+    beyond: str = "outside the limit"
     """What the shaded side means."""
 
     def draw(self, sheet: Sheet) -> Drawing:
@@ -272,7 +272,7 @@ class Forest:
     """Allowed side of the limits."""
     limit_name: str = "limit"
     """What the dashed line is."""
-    beyond: str = "outside limit"
+    beyond: str = "outside the limit"
     """What the shaded side means."""
     interval: str = "95 % interval"
     """What the intervals are."""
@@ -426,7 +426,7 @@ class Caterpillar:
             sentences.append(f"{values.isolated(row.label)}: {text}")
         if self.limit is not None:
             limit = values.exact(self.limit, self.unit)
-            sentences.append(f"Dashed line: limit {limit}; {OUTSIDE[self.side]} it: outside limit.")
+            sentences.append(f"Dashed line: limit {limit}; {OUTSIDE[self.side]} it: outside the limit.")
         return [first, *sentences]
 
     def table(self) -> Table:

@@ -272,7 +272,7 @@ class Trend:
         sentences += [f"Break from {year}: {words}." for year, words in self.breaks]
         if self.limit is not None:
             limit = exact(self.limit, self.unit)
-            sentences.append(f"Dashed line: limit {limit}; {OUTSIDE[self.side]} it: outside limit.")
+            sentences.append(f"Dashed line: limit {limit}; {OUTSIDE[self.side]} it: outside the limit.")
         return [first, *sentences]
 
     def _points(self, series: Series) -> dict[int, Point | None]:

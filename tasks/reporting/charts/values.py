@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
-from schemas.tables import verdicts
-from schemas.tables.verdicts import STATES
+from schemas import questions
+from schemas.questions import STATES
+from schemas.tables.verdicts import WIDE_HALF
 from schemas.terms import State as Judged
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -22,8 +23,6 @@ MINUS: Final = "\N{MINUS SIGN}"
 INFINITE: Final = "\N{INFINITY}"
 WITHHELD: Final = "withheld"
 """Stands for a number that disclosure control withholds, and is what is printed of it."""
-WIDE_HALF: Final = 2.0
-"""Half an interval from which on decimals would claim more than is known, in the unit."""
 MOST_PLACES: Final = 6
 
 Figure = float | Literal["withheld"] | None
@@ -275,16 +274,17 @@ class State:
 
 
 _DRAWN: Mapping[Judged, tuple[Icon, Tone]] = {
-    Judged.BREACH: ("cross", "breach"),
+    Judged.OUTSIDE: ("cross", "breach"),
     Judged.WITHIN: ("tick", "ok"),
-    Judged.INSUFFICIENT_EVIDENCE: ("question", "few"),
+    Judged.INCONCLUSIVE: ("question", "few"),
+    Judged.UNRELIABLE: ("question", "few"),
     Judged.NO_LIMIT: ("dash", "soft"),
-    Judged.DESCRIPTIVE: ("dot", "soft"),
+    Judged.INFORMATION: ("dot", "soft"),
     Judged.NOT_RUN: ("ring", "soft"),
 }
 VERDICTS: Mapping[str, State] = {
-    **{str(state): State(STATES[state], *_DRAWN[state]) for state in _DRAWN},
-    verdicts.WITHHELD: State(f"{STATES[Judged.INSUFFICIENT_EVIDENCE]} (withheld)", "question", "few"),
+    **{str(state): State(STATES[state].words, *_DRAWN[state]) for state in _DRAWN},
+    questions.WITHHELD: State(f"{STATES[Judged.INCONCLUSIVE].words} (withheld)", "question", "few"),
 }
 """States of verdicts -> how they are drawn, in the order of legends (specification of the report, section 3)."""
 

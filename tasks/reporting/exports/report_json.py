@@ -4,11 +4,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from schemas.questions import STATES
 from schemas.report import (
     Approval,
     Broken,
     Checks,
     Digests,
+    EffectShown,
     FigureShown,
     GroupShown,
     HeadlineSaid,
@@ -26,7 +28,7 @@ from schemas.report import (
 )
 from schemas.tables.applications import DECISION_DIRECTION, SOURCE_READ, VALIDATIONS, told
 from schemas.tables.readings import VERDICT_FINDINGS
-from schemas.tables.verdicts import STATES, VERDICTS, published_findings, published_verdicts, state_of_row
+from schemas.tables.verdicts import VERDICTS, in_approval, published_findings, published_verdicts, state_of_row
 from schemas.terms import State, Theory
 from tasks.metrics.verdicts import state_of, theories_of
 from tasks.pipeline.registry import OUTCOMES, OUTCOMES_METHOD
@@ -34,7 +36,7 @@ from tasks.preprocessing.checks import warnings
 from tasks.reporting.charts.values import WITHHELD, Estimate, ends_text, value_text
 from tasks.reporting.first_page.facts import Groups, Row, of_100
 from tasks.reporting.first_page.page import run_of
-from tasks.reporting.first_page.result import Comparison, Decision, Figures
+from tasks.reporting.first_page.result import Comparison, Decision, Figures, Question
 from tasks.reporting.first_page.result import Line as Advice
 from tasks.reporting.material import Material, Measure, by_size
 from tasks.reporting.question_pages.data import SCALES, declaration, ends_of, number_of
@@ -81,10 +83,11 @@ def _group(material: Material, judged_groups: Groups, attribute: str, name: str,
         text = f"{of_100(m.value)} of 100" if m.value is not None else WITHHELD if m.withheld else UNDEFINED
         rate = Number(value=m.value, shown=text)
         approvals.append(Approval(decision_maker=m.decision_maker, rate=rate, low=m.low, high=m.high))
-    for row in material.rows(VERDICTS):
+    for stored in material.rows(VERDICTS):
+        row = in_approval(stored)
         if (row["role"], row["protected_attribute"], row["group"]) != ("primary", attribute, name):
             continue
-        value, ends, unit = _printed(judged_groups, row)
+        value, ends, unit = _printed(judged_groups, stored)
         interval = Interval(low=None, high=None, kind="", shown="")
         # The two-sided interval, unless a limit was tested.
         for kind, low, high in (("plain", "plain_low", "plain_high"), ("verdict", "low", "high")):
@@ -96,7 +99,7 @@ def _group(material: Material, judged_groups: Groups, attribute: str, name: str,
             method=row["method"],
             measure=row["measure"],
             state=state_of_row(row),
-            state_words=WITHHELD if row["withheld"] else STATES[State(row["state"])],
+            state_words=WITHHELD if row["withheld"] else STATES[State(row["state"])].words,
             effect=Number(value=row["value"], shown=value),
             interval=interval,
             unit=unit,
@@ -166,7 +169,7 @@ def report(material: Material, decision: Decision, pages: Iterable[str]) -> Repo
         digests=Digests(source_sha256=s.source_sha256, code=s.code, version=s.version),
         disclosure=s.disclosure.profile,
         headline=HeadlineSaid(rule=first.rule, words=first.words, groups=named),
-        questions=tuple(QuestionAnswered.model_validate(vars(row)) for row in decision.questions),
+        questions=tuple(map(_question, decision.questions)),
         figures=tuple(_figure(decision.figures, comparison) for comparison in decision.figures.comparisons),
         groups=groups(material),
         checks=tuple(_checks(material)),
@@ -202,6 +205,14 @@ def _figure(figures: Figures, comparison: Comparison) -> FigureShown:
         limit=Number(value=comparison.limit, shown=comparison.shown_limit),
         n=people(comparison.n),
     )
+
+
+def _question(row: Question) -> QuestionAnswered:
+    effects = tuple(
+        EffectShown(attribute=e.key[0], group=e.key[1], value=e.value, low=e.low, high=e.high, none=e.none)
+        for e in row.effects
+    )
+    return QuestionAnswered.model_validate({**vars(row), "effects": effects})
 
 
 def _lines(lines: Iterable[Advice]) -> tuple[Line, ...]:

@@ -6,7 +6,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from html.parser import HTMLParser
 from typing import Literal
@@ -18,6 +18,7 @@ from schemas.terms import State
 from tasks.reporting.charts.layout import LIGHT, WIDE, Colour, svg
 from tasks.reporting.charts.values import lines
 from tasks.reporting.first_page.result import Decision, forest
+from tasks.reporting.plain_words import reading_of
 
 # --------------------------------------------------------------------------------------------------------------------
 # Several pages of a report as one file, for e-mail and for PDF: unique ids, links among them, none to other files.
@@ -189,7 +190,7 @@ STATE_AT, SENTENCE_AT, LIST_AT = 352, 490, 640
 """Where the columns begin."""
 LEADING, GAP = 19, 12
 """From one line of text to the next, and between a column and the next."""
-COLOURS: dict[State, Colour] = {State.BREACH: "breach", State.INSUFFICIENT_EVIDENCE: "few", State.WITHIN: "ok"}
+COLOURS: dict[State, Colour] = {State.OUTSIDE: "breach", State.INCONCLUSIVE: "few", State.WITHIN: "ok"}
 """Words of states have them; all other states are grey."""
 
 
@@ -292,6 +293,14 @@ class Size:
     """Of the longest table."""
     sheets: int | None = None
     """Of paper."""
+    sentence: int | None = None
+    """Words of the longest sentence."""
+    ease: float | None = None
+    """Reading ease; the least, and not the most."""
+    banned: int | None = None
+    """Words that may not stand there."""
+    faults: int | None = None
+    """Headings of the first level but one, and questions without their three columns."""
 
 
 @dataclass(frozen=True)
@@ -309,7 +318,7 @@ class Budget:
 
 SINGLE, PDF = "single.html", "report.pdf"
 BUDGETS = (
-    Budget("report.html", Size(300, 60 * KB, requests=0)),
+    Budget(FIRST, Size(350, 60 * KB, requests=0, sentence=25, ease=60.0, banned=0, faults=0)),
     Budget("pages/quality.html", Size(700, 250 * KB, 6, 0), tables=False),
     Budget("pages/*.html", Size(900, 250 * KB, 6, 0)),
     Budget("evidence/*.html", Size(None, 1_500 * KB, 12, 0, 25)),
@@ -338,7 +347,8 @@ class BudgetLine:
         pairs = (
             (column.name, getattr(self.has, column.name), getattr(self.most, column.name)) for column in fields(Size)
         )
-        return tuple(name for name, has, most in pairs if has is not None and most is not None and has > most)
+        compared = ((name, has, most) for name, has, most in pairs if has is not None and most is not None)
+        return tuple(name for name, has, most in compared if (has < most if name == "ease" else has > most))
 
 
 def budget_lines(files: Mapping[str, bytes]) -> Iterator[BudgetLine]:
@@ -351,6 +361,12 @@ def budget_lines(files: Mapping[str, bytes]) -> Iterator[BudgetLine]:
         budget = next((budget for budget in BUDGETS if fnmatchcase(path, budget.files)), Budget(path, Size()))
         if path.endswith(".html"):
             size = size_of(content, tables=budget.tables, opened=budget.opened)
+            if path == FIRST:
+                text = reading_of(content)
+                faults = (text.headings != 1) + text.incomplete
+                size = replace(
+                    size, sentence=text.longest, ease=round(text.ease, 1), banned=len(text.banned), faults=faults
+                )
         else:
             size = Size(bytes=len(content), sheets=sheets_of(content) if path.endswith(".pdf") else None)
         yield BudgetLine(path, size, budget.most)

@@ -9,9 +9,10 @@ from typing import Any
 
 from xlsxwriter import Workbook
 
+from schemas.questions import QUESTIONS, STATES
 from schemas.table import Table
 from schemas.tables.applications import SOURCE_READ, VALIDATIONS, read_words, told
-from schemas.tables.verdicts import PUBLISHED_WATERFALL, QUESTIONS, STATES
+from schemas.tables.verdicts import PUBLISHED_WATERFALL
 from schemas.terms import State, Theory
 from tasks.reporting.declared import all_declared, words
 from tasks.reporting.exports.report_json import groups
@@ -111,14 +112,6 @@ MOST_BYTES = 1_500_000
 """Of the workbook. Where all measures are too many, those without a number are left out, then all of them."""
 RUNG = "rung"
 """Parameter of measures that are made step by step, each with more to adjust for."""
-_STATES = {
-    State.BREACH: "the whole verdict interval lies beyond a limit that was fixed before",
-    State.INSUFFICIENT_EVIDENCE: "too few people, no interval, or it reaches over the limit: no pass",
-    State.WITHIN: "the whole verdict interval lies on the allowed side of the limit",
-    State.NO_LIMIT: "computed; nobody said what is too much",
-    State.DESCRIPTIVE: "computed; it has no interval that covers as often as it says",
-    State.NOT_RUN: "not computed",
-}
 
 
 def workbook(material: Material, decision: Decision) -> bytes:
@@ -132,14 +125,14 @@ def workbook(material: Material, decision: Decision) -> bytes:
 
 def _workbook(material: Material, decision: Decision, measures: tuple[Measure, ...]) -> bytes:
     falls = material.tables.get(PUBLISHED_WATERFALL.name, ())
-    found = ((row.question, row.state_words, row.sentence) for row in decision.questions)
-    decide = [("headline", "", "", decision.headline.words), *(("what was found", *row) for row in found)]
+    answers = ((row.question, row.state_words, row.sentence, row.against, row.reliable) for row in decision.questions)
+    decide = [("headline", "", "", decision.headline.words, "", ""), *(("what was found", *row) for row in answers)]
     for part, lines in (
-        ("what would change this", decision.change),
+        ("what to know", decision.change),
         ("do next", decision.next),
-        ("what this cannot tell", decision.cannot),
+        ("what this cannot show", decision.cannot),
     ):
-        decide += [(part, "", "", f"{line.words} {line.command}".strip()) for line in lines]
+        decide += [(part, "", "", f"{line.words} {line.command}".strip(), "", "") for line in lines]
     glossary = []
     for method in all_declared().values():
         glossary += [(name, "measure", method.title, f"{m.words}: {m.meaning}") for name, m in method.measures.items()]
@@ -153,7 +146,7 @@ def _workbook(material: Material, decision: Decision, measures: tuple[Measure, .
     return spreadsheet(
         (
             Sheet("Read me", ("what", "is"), tuple(_read_me(material, decision, len(measures)))),
-            Sheet("Decide", ("part", "question", "state", "words"), decide),
+            Sheet("Decide", ("part", "question", "state", "words", "against the limit", "how reliable"), decide),
             Sheet("Figures", _FIGURES, tuple(_figures(material, decision))),
             Sheet("Groups", _GROUPS, tuple(_groups(material)), filtered=True),
             Sheet("Checks", _names(VALIDATIONS), _cells(VALIDATIONS, material.rows(VALIDATIONS)), filtered=True),
@@ -179,11 +172,11 @@ def _read_me(material: Material, decision: Decision, measures: int) -> Iterator[
     if measures < len(material.measures):
         yield "measures", f"{measures:,} of {len(material.measures):,} have room here; all are in measures.parquet"
     yield "an empty cell", "withheld, or not measured"
-    yield "value, low, high", "as published: an effect on denial above zero is against the group"
+    yield "value, low, high", "differences are group less reference group in approval: negative is approved less often"
     yield "as printed", "the same as the pages print it, in the unit named beside it"
     yield "points", "percentage points of approval; negative is against the group"
-    for state, meaning in _STATES.items():
-        yield f"state: {STATES[state]}", meaning
+    for state in STATES.values():
+        yield f"state: {state.words}", state.meaning
 
 
 _FIGURES = (
@@ -215,7 +208,7 @@ def _figures(material: Material, decision: Decision) -> Iterator[tuple[object, .
             place = m.decision_maker, m.protected_attribute, m.group
             # A difference of denial and its ends as points of approval, the lower end first.
             points = (None if share is None else -100 * share for share in (m.value, m.high, m.low))
-            yield "ladder", label, detail, *place, *points, m.n, STATES[State(m.state)]
+            yield "ladder", label, detail, *place, *points, m.n, STATES[State(m.state)].words
 
 
 _GROUPS = (
@@ -234,7 +227,14 @@ def _groups(material: Material) -> Iterator[tuple[object, ...]]:
         for row in group.verdicts:
             text = f"{row.effect.shown} {row.interval.shown}".strip()
             numbers = row.effect.value, row.interval.low, row.interval.high, text, row.unit
-            yield *leading, QUESTIONS[Theory(row.theory)], row.decision_maker, row.measure, row.state_words, *numbers
+            yield (
+                *leading,
+                QUESTIONS[Theory(row.theory)].words,
+                row.decision_maker,
+                row.measure,
+                row.state_words,
+                *numbers,
+            )
 
 
 def _names(table: Table) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """Facts of the first page: published verdicts, groups, numbers and sentences."""
 
 import math
-import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import Any, Self
 
 import yaml
 
+from schemas.questions import STATES
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.charts.values import POINTS, number, places_of, shortest
 from tasks.reporting.material import listed
@@ -20,16 +20,6 @@ from tasks.reporting.material import listed
 # The sentences of the first page, from sentences.yaml: every text that it prints, by name.
 #
 # A name has one form or several, the longest first: of those that fit a number of words the first is printed.
-
-
-BANNED = re.compile(
-    r"""\b(?:because|causes?d?|due\ to|bias(?:ed|es)?|unbiased|fair(?:ly|ness|er)?|unfair(?:ly|ness)?|discriminat\w*
-    |prov(?:e|es|en|ed|ing)|significan\w*|counterfactual\w*|burdens?|infeasible|mediat\w+
-    |fgce|cst|cec|gcfn|raguel|st|lpm|aipw|gan|scm)\b
-    |\d[.,]?\d*\.\d\d""",
-    re.IGNORECASE | re.VERBOSE,
-)
-"""What the first page, headlines and captions never say (report.md 3), and decimals beyond one."""
 
 
 @cache
@@ -190,6 +180,8 @@ class Row:
     robustness: float | None = None
     bias: float | None = None
     limit: float | None = None
+    limit_used: float | None = None
+    """The limit of similar applicants, smaller where few are denied."""
     side: str | None = None
     detectable: float | None = None
     needed: float | None = None
@@ -203,7 +195,7 @@ class Row:
         if self.withheld:
             for name in _NUMBERS:
                 object.__setattr__(self, name, None)
-            object.__setattr__(self, "state", State.INSUFFICIENT_EVIDENCE)
+            object.__setattr__(self, "state", State.INCONCLUSIVE)
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
@@ -226,13 +218,20 @@ class Row:
         return None
 
     @property
+    def printed_ends(self) -> tuple[float, float] | None:
+        """The two-sided 95 % interval, as the first page prints it; the verdict interval where there is no other."""
+        if self.plain_low is not None and self.plain_high is not None:
+            return self.plain_low, self.plain_high
+        return self.ends
+
+    @property
     def outside_but_for_missing(self) -> bool:
         """Whether it is open only because its interval counts columns missing from the table (verdicts.md 5).
 
         The end is taken at the level that Holm left the widened row. Without the widening the level is never stricter,
         so that a row that is outside here would be outside there.
         """
-        if self.state is not State.INSUFFICIENT_EVIDENCE or self.side != "at_most":
+        if self.state is not State.INCONCLUSIVE or self.side != "at_most":
             return False
         if self.low is None or self.limit is None or not self.bias:
             return False
@@ -273,9 +272,16 @@ class LeftOut:
     denied_of_others: float | None = None
 
     @property
-    def is_told(self) -> bool:
+    def is_many(self) -> bool:
         """Whether they are more than 5 %."""
         return self.n > LEFT_OUT * self.of
+
+    @property
+    def differs(self) -> bool:
+        """Whether they were denied at another rate, by more than 5 of 100; True where that is not known."""
+        if self.denied is None or self.denied_of_others is None:
+            return True
+        return abs(self.denied - self.denied_of_others) > LEFT_OUT
 
 
 @dataclass(frozen=True)
@@ -299,6 +305,36 @@ class Benchmark:
     column: str
     of_group: float
     of_approval: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A row of the table of findings: what a mean hides, or what in the file misleads."""
+
+    kind: str
+    attribute: str = ""
+    group: str = ""
+    part: str = ""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    sentence: str = ""
+    next: str = ""
+
+
+@dataclass(frozen=True)
+class About:
+    """Who is audited, by what, and when."""
+
+    who: str = ""
+    """The lender, or the data set, without its year."""
+    used: int | None = None
+    """Decisions that were used; None where withheld."""
+    rows: int | None = None
+    """Rows read; None where withheld."""
+    day: str = ""
+    """Of the audit, such as 27 November 2026."""
 
 
 @dataclass(frozen=True)
@@ -332,8 +368,21 @@ class Run:
     """Columns that the adjusted comparison of a group adjusts for."""
     neighbours: int | None = None
     """Nearest applicants that each is compared with."""
+    matched: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Block -> labels of the columns that similar applicants share, in the order of the blocks."""
     credit_history: bool = True
     """Whether a column has the role of a credit history."""
+    lacks: tuple[str, ...] = ()
+    """What the data are known to lack, in words."""
+    findings: tuple[Finding, ...] = ()
+    """What a mean hides and what in the file misleads, the first cause first."""
+    support: Mapping[Key, float] = field(default_factory=dict)
+    """Share of a group with comparable applicants in the reference group."""
+    unknown: Mapping[str, float] = field(default_factory=dict)
+    """Attribute -> share of the applications whose group is not known."""
+    about: About = About()
+    run: str = ""
+    """Its id."""
     strongest: Mapping[Key, Benchmark] = field(default_factory=dict)
     files: Mapping[Key, Files] = field(default_factory=dict)
     graph_tests: GraphTests | None = None
@@ -359,6 +408,11 @@ class Run:
     years_old: int | None = None
     """Age of the data in the year of the run; None where it does not matter."""
 
+    @property
+    def differing_parts(self) -> tuple[Finding, ...]:
+        """Parts of a group in which similar applicants were shown to be approved less often."""
+        return tuple(finding for finding in self.findings if finding.kind == "part")
+
     def theory(self, theory: Theory) -> Row | None:
         """The row of a theory as a whole; None where the run has none."""
         rows = [row for row in self.rows if row.theory is theory and row.role == "theory"]
@@ -368,10 +422,10 @@ class Run:
 # --------------------------------------------------------------------------------------------------------------------
 # The judged groups of a run: their order, their printed names, and the state of each in a theory.
 #
-# Scope: people and states. A group whose methods contradict each other has too little to say (verdicts.md 5).
+# Scope: people and states. A group whose methods contradict each other is inconclusive (verdicts.md 5).
 
 
-WORST = (State.BREACH, State.INSUFFICIENT_EVIDENCE, State.WITHIN, State.NO_LIMIT, State.DESCRIPTIVE, State.NOT_RUN)
+WORST = tuple(STATES)
 """States, that which decides first."""
 MOST_WORDS = 6
 """Of a name; longer ones are cut."""
@@ -410,7 +464,7 @@ class Groups:
         self._published = {group.key: group for group in run.groups}
         self._rows: dict[tuple[Theory, Key], list[Row]] = defaultdict(list)
         for row in run.rows:
-            if row.role not in ("theory", "watch") and row.theory is not Theory.OWN:
+            if row.role not in ("theory", "watch") and row.theory is not Theory.OWN_LIMITS:
                 self._rows[row.theory, row.key].append(row)
 
     @cached_property
@@ -443,11 +497,11 @@ class Groups:
         for maker in _makers(rows):
             own = [row for row in rows if row.decision_maker == maker]
             primary = next((row for row in own if row.role == "primary"), None)
-            adds = next((row for row in own if row.role == "adds" and row.state is State.BREACH), None)
-            if {State.BREACH, State.WITHIN} <= {row.state for row in own}:
-                status = Standing(key, State.INSUFFICIENT_EVIDENCE, primary or adds, disagree=True)
-            elif adds is not None and (primary is None or primary.state is not State.BREACH):
-                status = Standing(key, State.BREACH, adds)
+            adds = next((row for row in own if row.role == "adds" and row.state is State.OUTSIDE), None)
+            if {State.OUTSIDE, State.WITHIN} <= {row.state for row in own}:
+                status = Standing(key, State.INCONCLUSIVE, primary or adds, disagree=True)
+            elif adds is not None and (primary is None or primary.state is not State.OUTSIDE):
+                status = Standing(key, State.OUTSIDE, adds)
             else:
                 status = Standing(key, State.NOT_RUN if primary is None else primary.state, primary)
             statuses.append(status)
@@ -483,13 +537,21 @@ class Groups:
         key = self.reference_key(attribute)
         return forms("groups", "reference")[0] if key is None else self.label(key)
 
-    def applicants(self, keys: Sequence[Key]) -> tuple[str, ...]:
-        """Who is meant, in words: up to two by name, more by their number; the shorter form last."""
-        count_forms = said("groups", "counted", n=len(keys))
+    def number(self, part: str, name: str, n: int) -> str:
+        """A number with its noun."""
+        singular, several = said(part, name, n=n)
+        return singular if n == 1 else several
+
+    def named(self, keys: Sequence[Key]) -> str:
+        """Groups in a sentence: up to two by name, more by their number."""
+        labels = [self.label(key) for key in keys]
+        return listed(labels) if len(labels) <= 2 else said("groups", "groups", n=len(labels))[0]
+
+    def applicants(self, keys: Sequence[Key]) -> str:
+        """The people of groups in a sentence: of up to two by name."""
         if len(keys) > 2:
-            return count_forms
-        named = said("groups", "named", names=listed([self.label(key) for key in keys]))
-        return named if len(keys) == 1 else (*named, *count_forms)
+            return said("groups", "counted", n=len(keys))[0]
+        return said("groups", "named", names=self.named(keys))[0]
 
     def references(self, keys: Iterable[Key]) -> tuple[str, ...]:
         """The reference groups they are compared with: by name where all have the same one."""
@@ -505,7 +567,7 @@ class Groups:
             row: of the theory ``outcome``.
             ratio: its end, its limit, or the ratio that it would have found; its value if None.
         """
-        if row is None or row.theory is not Theory.OUTCOME:
+        if row is None or row.theory is not Theory.APPROVAL_RATES:
             return None
         reference, ratio = self.reference(row.protected_attribute), row.value if ratio is None else ratio
         if reference is None or reference.approval is None or ratio is None:
@@ -540,10 +602,10 @@ class Groups:
         """The smallest difference that a row would have found in four of five such audits, in points of approval."""
         if row.detectable is None:
             return None
-        if row.theory is Theory.OUTCOME:
+        if row.theory is Theory.APPROVAL_RATES:
             points = self.gap_points(row, row.detectable)
             return None if points is None else -points
-        return 100 * row.detectable if row.theory in (Theory.DIRECT, Theory.TOTAL) else None
+        return 100 * row.detectable if row.theory in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL) else None
 
     @cached_property
     def _labels(self) -> dict[Key, str]:

@@ -4,22 +4,27 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from itertools import islice
 from shlex import quote
-from typing import Any, TypeVar
+from typing import Any
 
-from schemas.audit.column import HISTORY, LENDER, block_of
+from schemas.audit.column import HISTORY, LENDER, ORDER, OTHER, block_of
 from schemas.audit.partition import asked_and_of
 from schemas.audit.source import Source
-from schemas.tables.applications import ANY, DECISION_DIRECTION, VALIDATIONS
+from schemas.tables.applications import ANY, DECISION_DIRECTION, SOURCE_READ, VALIDATIONS
 from schemas.tables.counterfactuals import CAUSAL_CHECKS
+from schemas.tables.readings import VERDICT_FINDINGS
 from schemas.tables.verdicts import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, REPORTED, VERDICTS
 from schemas.terms import EVERYBODY, DecisionMaker, Refusal, Theory
 from schemas.vintages import place_of
 from tasks.pipeline.registry import OUTCOMES_METHOD
+from tasks.reporting.first_page.answers import questions
 from tasks.reporting.first_page.facts import (
+    About,
     Benchmark,
     Files,
+    Finding,
     GraphTests,
     Group,
     Groups,
@@ -29,10 +34,12 @@ from tasks.reporting.first_page.facts import (
     Row,
     Run,
     of_100,
+    said,
+    sentences,
     words,
 )
-from tasks.reporting.first_page.result import NEAREST, Decision, Line, Question, figures
-from tasks.reporting.first_page.rules import View, cannot_tell, changes, files_of, headline, next_steps, questions
+from tasks.reporting.first_page.result import NEAREST, Decision, Line, figures
+from tasks.reporting.first_page.rules import View, cannot_tell, files_of, headline, next_steps, remarks
 from tasks.reporting.material import Material, Rows
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -92,10 +99,24 @@ def run_of(material: Material) -> Run:
         minimum_n=settings.verdicts.minimum_n,
         # Columns that the judged rung of each group adjusts for; none of a group without benchmarks.
         columns=dict(Counter(key for key, _ in _benchmarks(material, deciding_rows))),
+        matched=_matched(material, deciding_rows),
+        lacks=_lacks(material),
+        findings=tuple(
+            Finding(
+                kind=row["kind"],
+                attribute=row["protected_attribute"],
+                **{name: row[name] for name in ("group", "part", "value", "low", "high", "n", "sentence", "next")},
+            )
+            for row in material.named(VERDICT_FINDINGS.name)
+        ),
+        support={key: row["support"] for key, row in deciding_rows.items() if row["support"] is not None},
+        unknown=_unknown(material),
+        about=_about(material),
+        run=settings.run,
         neighbours=_neighbours(material),
         credit_history=_credit_history(material),
         strongest=_strongest(material, deciding_rows),
-        files=_files(rows),
+        files=_files(rows, settings.run),
         graph_tests=GraphTests(len(tests), sum(q < LEVEL for q in tests)) if tests else None,
         left_out=_left_out(material),
         lost=tuple(sorted(_lost(material), key=lambda group: (-group.n, group.attribute, group.name))),
@@ -103,16 +124,79 @@ def run_of(material: Material) -> Run:
         year=settings.year,
         lacking=tuple(name for name in settings.source.lacking if GROUP not in name),
         public=settings.source.kind == "hmda",
-        lenders=_lenders(settings.source),
+        lenders=1 if _only_lender(material) else _lenders(settings.source),
         sampled=bool(_SAMPLED.search(settings.source.words.replace("_", " "))),
         sample=min(counts, key=lambda part: (part[0] / part[1], -part[1]), default=None),
-        years_old=settings.run_year - settings.year,
+        years_old=int(settings.run_day[:4]) - settings.year,
     )
+
+
+def _about(material: Material) -> About:
+    """Who is audited, by what, and when."""
+    settings = material.settings
+    read = next(iter(material.named(SOURCE_READ.name)), None)
+    day, lender = date.fromisoformat(settings.run_day), _only_lender(material)
+    who = (
+        said("about", "lender", name=lender)[0]
+        if lender
+        else re.sub(rf"[,:]?\s*\b{settings.year}\b", "", material.title)
+    )
+    rows = None if read is None else read["rows"]
+    return About(who.strip() or material.title, decisions_of(material), rows, f"{day.day} {day:%B %Y}")
+
+
+def _only_lender(material: Material) -> str:
+    """The lender of all rows, by its identifier; empty where they are of several or none is named."""
+    part = material.part
+    if part is not None and part.column in LENDER:
+        return part.value
+    return next((row.get("lender") or "" for row in material.named(SOURCE_READ.name)), "")
+
+
+def _lacks(material: Material) -> tuple[str, ...]:
+    """What the data are known to lack."""
+    if material.settings.verdicts.complete or _credit_history(material):
+        return ()
+    return (sentences()["lacks"]["hmda" if material.settings.source.kind == "hmda" else "history"],)
+
+
+def _matched(
+    material: Material, deciding_rows: Mapping[Key, Mapping[str, Any]]
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The columns that similar applicants share, by their blocks."""
+    columns = material.settings.columns
+    blocks = getattr(material.settings.methods.by_name.get(ADJUSTED), "blocks", {})
+    declared = {column: block for block, names in blocks.items() for column in names}
+    matched: dict[str, list[str]] = defaultdict(list)
+    for name in dict.fromkeys(row["column"] for _, row in _benchmarks(material, deciding_rows)):
+        own = columns.get(name)
+        block = declared.get(name) or (own.block or block_of(name, own.role) if own is not None else None)
+        matched[block or OTHER].append(material.label(name))
+    order = {block: place for place, block in enumerate((*blocks, *ORDER))}
+    return tuple((block, tuple(matched[block])) for block in sorted(matched, key=lambda b: order.get(b, len(order))))
+
+
+def _unknown(material: Material) -> Mapping[str, float]:
+    """Attribute -> share of the decisions on people whose group nobody knows."""
+    maker, shares = maker_of(material), {}
+    for protected in material.settings.protected:
+        sizes = {
+            m.group: m.n
+            for m in material.measures
+            if (m.method, m.measure, m.decision_maker, m.subgroup) == (OUTCOMES_METHOD, APPROVAL, maker, 0)
+            and m.protected_attribute == protected.name
+        }
+        known = [n for n in sizes.values() if n is not None]
+        unknown = sum(n or 0 for group, n in sizes.items() if protected.unknown(group))
+        if unknown:
+            shares[protected.name] = unknown / sum(known)
+    return shares
 
 
 def maker_of(material: Material) -> str:
     """The decision maker with the shown approvals: the one that decides the verdict; without a verdict the lender."""
-    named = [r["decision_maker"] for r in material.rows(VERDICTS) if r["theory"] == Theory.OUTCOME and r["group"]]
+    rows = material.rows(VERDICTS)
+    named = [row["decision_maker"] for row in rows if row["theory"] == Theory.APPROVAL_RATES and row["group"]]
     makers = {m.decision_maker for m in material.measures if m.measure == APPROVAL}
     first = DecisionMaker.LENDER if DecisionMaker.LENDER in makers else DecisionMaker.MODEL
     return str(min(named, key=lambda maker: maker != DecisionMaker.LENDER, default=first))
@@ -201,7 +285,7 @@ def _credit_history(material: Material) -> bool:
     )
 
 
-def _files(rows: Rows) -> dict[Key, Files]:
+def _files(rows: Rows, run: str) -> dict[Key, Files]:
     """Denied applicants of each group that was compared with its nearest ones, and how their files are packed."""
     packs: dict[Key, Files] = {}
     for row in sorted(rows, key=lambda row: row["decision_maker"] == DecisionMaker.LENDER):  # the lender's last
@@ -209,7 +293,7 @@ def _files(rows: Rows) -> dict[Key, Files]:
             continue
         n, key = min(FILES_READ, row["events"]), (row["protected_attribute"], row["group"])
         chosen = f"{_option('--attribute', key[0])} {_option('--group', key[1])} --denied"
-        packs[key] = Files(n or None, f"evenhand findings --file-pack {n} {chosen}" if n else "")
+        packs[key] = Files(n or None, f"evenhand findings --run {run} --file-pack {n} {chosen}" if n else "")
     return packs
 
 
@@ -270,9 +354,12 @@ def _lenders(source: Source) -> int | None:
 # The first page of a run: its parts together, and their texts within the number of words that it has room for.
 
 
-MOST_WORDS = 234
-"""Of all texts below the headline; the page has 300 there, and headings, signatures and axes need the rest."""
-R = TypeVar("R", Question, Line)
+MOST_WORDS = 300
+"""Of all texts below the headline; the page has 350 there, and headings, signatures and axes need the rest."""
+OF_A_RESULT = (45, 32, 24)
+"""Words that a result may have: the first number with which the page keeps its own."""
+LEAST_LINES = 2
+"""Of what to do next, before results are shortened."""
 Ruled = tuple[tuple[str, tuple[str, ...]], ...]
 
 
@@ -281,50 +368,65 @@ def decide(run: Run) -> Decision:
     groups = Groups(run)
     chart = figures(groups)
     view = View(groups, chart.key)
-    answers, change, steps, cannot = questions(groups), changes(view), next_steps(view), cannot_tell(view)
+    change, steps, cannot = remarks(view), next_steps(view), cannot_tell(view)
     group_files = files_of(view)
     command = "" if group_files is None else group_files[1].command
-    page = Decision(
-        headline(groups),
-        tuple(row for row, _ in answers),
-        chart,
-        _lines(change),
-        tuple(replace(line, command=command if line.rule == "read_files" else "") for line in _lines(steps)),
-        _lines(cannot),
+    labels = sentences()["matched"]
+    n = sum(len(columns) for _, columns in run.matched)
+    for most in OF_A_RESULT:
+        rows = questions(groups, most)
+        page = Decision(
+            headline(groups, rows),
+            rows,
+            chart,
+            _lines(change),
+            tuple(replace(line, command=command if line.rule == "read_files" else "") for line in _lines(steps)),
+            _lines(cannot),
+            run.about,
+            tuple((labels.get(block, block), columns) for block, columns in run.matched),
+            groups.number("matched", "title", n) if n else "",
+        )
+        page = _fitted(page, change, steps, LEAST_LINES if most != OF_A_RESULT[-1] else 1)
+        if below_headline(page) <= MOST_WORDS:
+            break
+    return replace(page, terms=_terms(page))
+
+
+def _terms(page: Decision) -> tuple[tuple[str, str], ...]:
+    """Terms that stand on the page, each with its meaning; an interval stands wherever a figure has one."""
+    text = " ".join(page.texts()).casefold()
+    intervals = any(comparison.shown_interval for comparison in page.figures.comparisons)
+    meanings = {term: meaning for term, meaning in sentences()["terms"].items() if term != "title"}
+    return tuple(
+        (term, meaning)
+        for term, meaning in meanings.items()
+        if re.search(rf"\b{term}", text) or (term == "interval" and intervals)
     )
-    return _fitted(page, [forms for _, forms in answers], [forms for _, forms in change], [forms for _, forms in steps])
 
 
 def _lines(ruled: Ruled) -> tuple[Line, ...]:
     return tuple(Line(rule, forms[0]) for rule, forms in ruled)
 
 
-def _fitted(
-    page: Decision,
-    answers: Sequence[tuple[str, ...]],
-    change: Sequence[tuple[str, ...]],
-    steps: Sequence[tuple[str, ...]],
-) -> Decision:
-    """The page within its words: the sentence that gains most is shortened first, lines go last.
+def _fitted(page: Decision, change: Ruled, steps: Ruled, least: int) -> Decision:
+    """The page with its lines shortened, and then left out from the last on, until it keeps its words.
 
-    The last step goes before the last line of what would change it; what the page cannot tell stays whole.
+    The three lines of what the page cannot show stay, and so do ``least`` steps.
     """
     while below_headline(page) > MOST_WORDS:
-        at, form = _shorter([row.sentence for row in page.questions], answers)
+        at, form = _shorter(page.change, change)
         if form:
-            page = replace(page, questions=_exchanged(page.questions, at, sentence=form))
-            continue
-        at, form = _shorter([line.words for line in page.change], change)
-        if form:
-            page = replace(page, change=_exchanged(page.change, at, words=form))
-            continue
-        at, form = _shorter([line.words for line in page.next], steps)
-        if form:
-            page = replace(page, next=_exchanged(page.next, at, words=form))
-        elif len(page.next) > 1:
+            page = replace(page, change=_exchanged(page.change, at, form))
+        elif len(page.next) > max(least, LEAST_LINES):
             page = replace(page, next=page.next[:-1])
-        elif len(page.change) > 1:
+        elif page.change:
             page = replace(page, change=page.change[:-1])
+        elif (shorter := _shorter(page.next, steps))[1]:
+            page = replace(page, next=_exchanged(page.next, *shorter))
+        elif len(page.next) > least:
+            page = replace(page, next=page.next[:-1])
+        elif extra := [line for line in page.cannot if line.rule in ("lost", "asked")]:
+            page = replace(page, cannot=tuple(line for line in page.cannot if line is not extra[-1]))
         else:
             break
     return page
@@ -335,16 +437,18 @@ def below_headline(page: Decision) -> int:
     return words(*islice(page.texts(), 1, None))
 
 
-def _shorter(now: Sequence[str], forms: Sequence[tuple[str, ...]]) -> tuple[int, str]:
-    """Which text becomes shortest by its next form, and that form; empty where none has one."""
+def _shorter(lines: Sequence[Line], ruled: Ruled) -> tuple[int, str]:
+    """Which line becomes shortest by its next form, and that form; empty where none has one."""
+    forms = dict(ruled)
     saved: list[tuple[int, int, str]] = []
-    for at, text in enumerate(now):
-        rest = forms[at][forms[at].index(text) + 1 :]
-        if rest and words(rest[0]) < words(text):
-            saved.append((words(text) - words(rest[0]), -at, rest[0]))
+    for at, line in enumerate(lines):
+        of_line = forms[line.rule]
+        rest = of_line[of_line.index(line.words) + 1 :]
+        if rest and words(rest[0]) < words(line.words):
+            saved.append((words(line.words) - words(rest[0]), -at, rest[0]))
     gain = max(saved, default=(0, 0, ""))
     return -gain[1], gain[2]
 
 
-def _exchanged(rows: tuple[R, ...], at: int, **texts: Any) -> tuple[R, ...]:
-    return tuple(replace(row, **texts) if number == at else row for number, row in enumerate(rows))
+def _exchanged(lines: tuple[Line, ...], at: int, form: str) -> tuple[Line, ...]:
+    return tuple(replace(line, words=form) if number == at else line for number, line in enumerate(lines))

@@ -1,16 +1,17 @@
 """First page as printed: texts, numbers and three figures."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from schemas.tables import verdicts
-from schemas.tables.verdicts import STATES
+from schemas import questions
+from schemas.questions import STATES
 from schemas.terms import State, Theory
 from tasks.reporting.charts.rows import Forest
 from tasks.reporting.charts.values import MINUS, POINTS, WITHHELD, Mark, places_of
-from tasks.reporting.first_page.facts import DECIMALS, Groups, Key, Standing, forms, interval, points, said
-from tasks.reporting.material import capital, listed
+from tasks.reporting.first_page.facts import DECIMALS, About, Groups, Key, Standing, forms, interval, points, said
+from tasks.reporting.material import capital
 from tasks.reporting.text import count
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -34,8 +35,40 @@ class Headline:
 
 
 @dataclass(frozen=True)
+class Effect:
+    """An effect of a group as a sentence prints it, with its two-sided 95 % interval."""
+
+    key: Key
+    value: float
+    low: float | None
+    high: float | None
+    none: float = 0.0
+    """The value of no difference: 0 points, or 100 % of a cost."""
+    decimals: int = 0
+
+    @property
+    def excludes(self) -> bool:
+        """Whether the printed interval excludes no difference."""
+        return self.low is not None and self.high is not None and not self.low <= self.none <= self.high
+
+    @property
+    def clearance(self) -> float:
+        """How far the interval is from no difference against the group; negative where it reaches over it."""
+        if self.low is None or self.high is None:
+            return -math.inf
+        return max(self.none - self.high, self.low - self.none) if self.excludes else -abs(self.high - self.low)
+
+
+Answer = Literal["differs", "same", "open", ""]
+NOBODY: Final = About()
+DIFFERS: Final = "differs"
+SAME: Final = "same"
+OPEN: Final = "open"
+
+
+@dataclass(frozen=True)
 class Question:
-    """A row of "What was found"."""
+    """A row of "What was found": result, against the limit, how reliable."""
 
     theory: Theory
     page: str
@@ -44,6 +77,13 @@ class Question:
     state: State
     state_words: str
     sentence: str
+    """The result."""
+    answer: Answer = ""
+    """What the printed intervals show; empty where there is none."""
+    against: str = ""
+    reliable: str = ""
+    effects: tuple[Effect, ...] = ()
+    """Effects that the result prints."""
 
 
 @dataclass(frozen=True)
@@ -107,14 +147,21 @@ class Decision:
     questions: tuple[Question, ...]
     figures: Figures
     change: tuple[Line, ...]
+    """What to know about the results."""
     next: tuple[Line, ...]
     cannot: tuple[Line, ...]
+    about: About = NOBODY
+    matched: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Block in words -> the characteristics that similar applicants share."""
+    matched_title: str = ""
+    terms: tuple[tuple[str, str], ...] = ()
+    """Terms of the page that a reader may not know, each with its meaning."""
 
     def texts(self) -> Iterator[str]:
         """Every text of the page, in its order."""
         yield self.headline.words
         for row in self.questions:
-            yield from (row.question, row.state_words, row.sentence)
+            yield from (row.question, row.sentence, row.against, row.reliable)
         yield from (self.figures.title, self.figures.caption)
         for comparison in self.figures.comparisons:
             yield from (comparison.label, comparison.detail, comparison.text, comparison.shown_interval)
@@ -146,24 +193,18 @@ def figures(groups: Groups) -> Figures:
     """The three comparisons of the group chosen; those that are missing say why."""
     chosen = choice(groups)
     if chosen.key is None:
-        title, caption = forms("figures", "no_group")[0], forms("figures", "no_group_caption")[0]
+        title, caption = forms("figures", "no_group")[0], said("figures", "no_group_caption")[0]
         empty = (
             _missing(name, label, "", _state_without_group(name, groups)) for name, label in _labels(groups).items()
         )
         return Figures(title, caption, tuple(empty))
     attribute, group = chosen.key
     label, reference = groups.label(chosen.key), groups.reference_label(attribute)
-    title = capital(said("figures", "title", group=label, reference=reference)[0])
-    labels = _labels(groups)
-    rows = {name: status.row for name, status in _standings(chosen.key, groups).items()}
-    wider = [labels[name] for name, row in rows.items() if row is not None and row.bias and row.low is not None]
-    sentences = [said("figures", "chosen", n=chosen.among)[0]] if chosen.among > 1 else []
-    sentences += [said("figures", "widened", names=listed(wider))[0]] if wider else []
+    title = said("figures", "title", group=label, reference=reference)[0]
+    caption = said("figures", "chosen", n=chosen.among)[0] if chosen.among > 1 else ""
     key = groups.reference_key(attribute)
     comparisons = _comparisons(chosen.key, groups)
-    return Figures(
-        title, " ".join(filter(None, sentences)), comparisons, attribute, group, key[1] if key else "", chosen.among
-    )
+    return Figures(title, caption, comparisons, attribute, group, key[1] if key else "", chosen.among)
 
 
 def _state_without_group(name: str, groups: Groups) -> State:
@@ -171,17 +212,15 @@ def _state_without_group(name: str, groups: Groups) -> State:
     if name == "nearest":
         states = [row.state for row in groups.run.rows if row.measure == NEAREST]
     else:
-        overall_row = groups.run.theory(Theory.OUTCOME if name == "all" else Theory.DIRECT)
+        overall_row = groups.run.theory(Theory.APPROVAL_RATES if name == "all" else Theory.SIMILAR_APPLICANTS)
         states = [] if overall_row is None else [overall_row.state]
     if not states or set(states) == {State.NOT_RUN}:
         return State.NOT_RUN
-    return State.NO_LIMIT if set(states) == {State.NO_LIMIT} else State.INSUFFICIENT_EVIDENCE
+    return State.NO_LIMIT if set(states) == {State.NO_LIMIT} else State.INCONCLUSIVE
 
 
 def forest(group_figures: Figures) -> Forest:
     """The three comparisons as they are drawn, each with its own limit."""
-    kinds = {comparison.interval for comparison in group_figures.comparisons if comparison.interval}
-    name = "95 % interval" if kinds == {"plain"} else "verdict interval"
     marks = []
     for comparison in group_figures.comparisons:
         hidden = comparison.text == WITHHELD
@@ -195,11 +234,11 @@ def forest(group_figures: Figures) -> Forest:
             low=comparison.low,
             high=comparison.high,
             note=note,
-            state=verdicts.WITHHELD if hidden else str(comparison.state),
+            state=questions.WITHHELD if hidden else "",
             limit=float(comparison.shown_limit.replace(MINUS, "-")) if comparison.shown_limit else None,
         )
         marks.append(mark)
-    return Forest(title=group_figures.title, unit=POINTS, rows=tuple(marks), interval=name)
+    return Forest(title=group_figures.title, unit=POINTS, rows=tuple(marks), interval="95 % interval")
 
 
 def choice(groups: Groups) -> Chosen:
@@ -209,7 +248,7 @@ def choice(groups: Groups) -> Chosen:
     interval. Ties go to the group that comes first. Where no interval is known: the first group.
     """
     enough = [key for key in groups.order if groups.enough(key)]
-    for theory, sign in ((Theory.DIRECT, 1.0), (Theory.OUTCOME, -1.0)):
+    for theory, sign in ((Theory.SIMILAR_APPLICANTS, 1.0), (Theory.APPROVAL_RATES, -1.0)):
         rows = {key: groups.standing(theory, key).row for key in enough}
         for plain in (False, True):
             ends: dict[Key, float] = {}
@@ -228,15 +267,15 @@ def choice(groups: Groups) -> Chosen:
 def _labels(groups: Groups) -> dict[str, str]:
     k = groups.run.neighbours
     nearest = forms("figures", "nearest")[0] if k is None else said("figures", "nearest_k", k=k)[0]
-    return {"all": forms("figures", "all")[0], "adjusted": forms("figures", "adjusted")[0], "nearest": nearest}
+    return {"all": said("figures", "all")[0], "adjusted": forms("figures", "adjusted")[0], "nearest": nearest}
 
 
 def _standings(key: Key, groups: Groups) -> dict[str, Standing]:
     """The state of the group in each comparison."""
-    beside = groups.beside(Theory.DIRECT, key, NEAREST)
+    beside = groups.beside(Theory.SIMILAR_APPLICANTS, key, NEAREST)
     return {
-        "all": groups.standing(Theory.OUTCOME, key),
-        "adjusted": groups.standing(Theory.DIRECT, key),
+        "all": groups.standing(Theory.APPROVAL_RATES, key),
+        "adjusted": groups.standing(Theory.SIMILAR_APPLICANTS, key),
         "nearest": Standing(key, State.NOT_RUN if beside is None else beside.state, beside),
     }
 
@@ -275,13 +314,13 @@ def _comparison(
     detail = ", ".join(filter(None, (by, people)))
     if row is None or row.value is None or status.withheld:
         return _missing(name, label, detail, status.state, withheld=status.withheld)
-    value, ends = unit(row.value), row.ends
+    value, ends = unit(row.value), row.printed_ends
     if value is None:
         return _missing(name, label, detail, status.state, withheld=True)
     low, high = _sorted(ends, unit)
     plain_low, plain_high = _sorted((row.plain_low, row.plain_high), unit)
     limit = None if row.limit is None else unit(row.limit)
-    kind: Interval = "" if ends is None else "verdict" if row.low is not None and row.high is not None else "plain"
+    kind: Interval = "" if ends is None else "plain" if row.plain_low is not None else "verdict"
     decimals, shown_limit = places_of(POINTS, low, high), ""
     if limit is not None:  # as it was declared, to a decimal; a ratio as precisely as what it limits
         finer = gap_decimals if name == "all" else 1
@@ -291,7 +330,7 @@ def _comparison(
         label,
         detail,
         status.state,
-        STATES[status.state],
+        STATES[status.state].words,
         value,
         low,
         high,
@@ -316,5 +355,5 @@ def _sorted(ends: tuple[float | None, float | None] | None, unit: InPoints) -> t
 
 def _missing(name: str, label: str, detail: str, state: State, *, withheld: bool = False) -> Comparison:
     """An empty line, with the reason in place of a number."""
-    text = WITHHELD if withheld else STATES[state]
-    return Comparison(name, label, detail, state, STATES[state], text=text)  # type: ignore[arg-type]
+    text = WITHHELD if withheld else STATES[state].words
+    return Comparison(name, label, detail, state, STATES[state].words, text=text)  # type: ignore[arg-type]

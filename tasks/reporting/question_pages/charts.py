@@ -6,12 +6,12 @@ from functools import partial
 from typing import Any
 
 from schemas.audit.column import NO_BLOCK
+from schemas.questions import QUESTIONS
 from schemas.tables.verdicts import PUBLISHED_WATERFALL
 from schemas.terms import DecisionMaker, Refusal, State, Theory
 from tasks.reporting.charts.matrix import Cell, Matrix, Row
 from tasks.reporting.charts.rows import Forest, Steps
 from tasks.reporting.charts.values import WITHHELD, Mark
-from tasks.reporting.declared import PAGES
 from tasks.reporting.first_page.facts import Groups, Key, Standing, short
 from tasks.reporting.first_page.facts import Row as FactsRow
 from tasks.reporting.material import Measure, listed
@@ -46,7 +46,7 @@ def apart(rows: Iterable[Said]) -> tuple[Apart, ...]:
     by_group: dict[tuple[str, str, Key], list[Said]] = {}
     for row in rows:
         by_group.setdefault((row["theory"], row["decision_maker"], _key(row)), []).append(row)
-    states = (State.BREACH, State.WITHIN)
+    states = (State.OUTSIDE, State.WITHIN)
     groups = [
         Apart(
             Theory(theory),
@@ -67,7 +67,7 @@ def agreement(rows: Iterable[Said], groups: Groups, words: Callable[[str], str])
         groups: their order and names.
         words: a measure in words.
     """
-    order = list(PAGES)
+    order = list(QUESTIONS)
     ordered_rows = sorted(
         rows, key=lambda row: (order.index(row["theory"]), row["decision_maker"] != DecisionMaker.LENDER)
     )
@@ -90,9 +90,9 @@ def agreement(rows: Iterable[Said], groups: Groups, words: Callable[[str], str])
         if key in shown_keys
     )
     chart = Matrix(title=TITLE, columns=tuple(words(name) for name in measures), rows=matrix_rows)
-    text = "No two methods contradict each other: nowhere does one say outside limit and another inside limit."
+    text = "No two methods contradict each other: nowhere does one say outside the limit and another within the limit."
     if against:
-        text = f"Methods point apart for {len(against)} groups: one says outside limit, another inside limit."
+        text = f"Methods point apart for {len(against)} groups: one says outside the limit, another within the limit."
     remark = f" The first {len(shown_keys)} of {len(ordered)} groups." if len(shown_keys) < len(ordered) else ""
     return Section(TITLE, "agreement", (text,), figures=(Figure(chart, "State by method." + remark),))
 
@@ -153,7 +153,7 @@ def _ordered_groups(matter: data.Matter, question: data.Question) -> list[Key]:
     """Groups with enough people: that of the first page, those outside, then the others."""
     chart_key = matter.decision.figures.key
     keys = [key for key in matter.shown(question) if matter.groups.enough(key)]
-    outside = {key for key in keys if matter.groups.standing(question.theory, key).state is State.BREACH}
+    outside = {key for key in keys if matter.groups.standing(question.theory, key).state is State.OUTSIDE}
     return sorted(keys, key=lambda key: (key != chart_key, key not in outside))
 
 

@@ -10,9 +10,10 @@ from typing import Annotated, Literal, NamedTuple
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemas import questions
 from schemas.audit.partition import unsampled
-from schemas.tables import verdicts
-from schemas.tables.verdicts import STATES, VERDICTS
+from schemas.questions import STATES
+from schemas.tables.verdicts import VERDICTS
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.charts.layout import WIDE, Text
 from tasks.reporting.charts.values import (
@@ -348,7 +349,7 @@ SCALES: Mapping[ScaleName, Scale] = {
 
 def number_of(groups: Groups, row: Row, scale: Scale, value: float | None) -> float | None:
     """A number of a verdict's row in the unit of its page; None without one, or where the unit is withheld."""
-    if value is None or row.theory is not Theory.OUTCOME:
+    if value is None or row.theory is not Theory.APPROVAL_RATES:
         return None if value is None else scale.of(value)
     return groups.gap_points(row, value)
 
@@ -356,7 +357,7 @@ def number_of(groups: Groups, row: Row, scale: Scale, value: float | None) -> fl
 def limit_of(groups: Groups, row: Row, scale: Scale) -> float | None:
     """The limit of a row in the unit of its page; one on a ratio of rates as precisely as what it limits."""
     limit = number_of(groups, row, scale, row.limit)
-    return limit if limit is None or row.theory is not Theory.OUTCOME else round(limit, groups.gap_decimals)
+    return limit if limit is None or row.theory is not Theory.APPROVAL_RATES else round(limit, groups.gap_decimals)
 
 
 def ends_of(groups: Groups, row: Row, scale: Scale) -> tuple[float, float] | tuple[None, None]:
@@ -369,7 +370,7 @@ def ends_of(groups: Groups, row: Row, scale: Scale) -> tuple[float, float] | tup
 def verdict_mark(matter: Matter, row: Row | None, status: Standing, scale: Scale) -> Mark:
     """A judged number of a group: the row, and the state of the group."""
     groups, words = matter.groups, declaration().missing
-    state = verdicts.WITHHELD if status.withheld else str(status.state)
+    state = questions.WITHHELD if status.withheld else str(status.state)
     blank = Mark(label=groups.label(status.key), n=count_of(groups, status.key), state=state)
     if status.withheld or (row is not None and row.withheld):
         return replace(blank, value=WITHHELD, note=words["withheld_note"])
@@ -380,7 +381,7 @@ def verdict_mark(matter: Matter, row: Row | None, status: Standing, scale: Scale
         return replace(blank, value=WITHHELD) if row.value is not None else replace(blank, note=_because(row.reason))
     limit = limit_of(groups, row, scale)
     low, high = ends_of(groups, row, scale)
-    note = "" if low is not None else words["no_interval"].format(value=STATES[status.state].capitalize())
+    note = "" if low is not None else words["no_interval"].format(value=STATES[status.state].words.capitalize())
     return replace(blank, value=value, low=low, high=high, limit=limit, note=note)
 
 
@@ -456,7 +457,7 @@ def count_cell(n: Count) -> Cell:
 
 def state_cell(status: Standing) -> Cell:
     """The state of a group in words."""
-    words = STATES[status.state] + f" ({WITHHELD})" * status.withheld
+    words = STATES[status.state].words + f" ({WITHHELD})" * status.withheld
     return Cell(words, "state", str(status.state))
 
 
@@ -474,5 +475,5 @@ def largest(marks: Iterable[tuple[Key, Mark]], most: int, scale: Scale) -> tuple
 
 def _rank(mark: Mark, centre: float) -> tuple[bool, bool, float]:
     if not isinstance(mark.value, int | float):
-        return mark.state != State.BREACH, True, 0.0
-    return mark.state != State.BREACH, False, -abs(float(mark.value) - centre)
+        return mark.state != State.OUTSIDE, True, 0.0
+    return mark.state != State.OUTSIDE, False, -abs(float(mark.value) - centre)

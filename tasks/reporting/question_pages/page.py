@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from schemas.tables.verdicts import QUESTIONS, STATES
+from schemas.questions import QUESTIONS, STATES
 from schemas.terms import State, Theory
 from tasks.reporting.charts.values import WITHHELD, Mark, exact, shown, value_text
 from tasks.reporting.declared import declared
@@ -196,7 +196,7 @@ def _detectable(matter: Matter, question: Question) -> Iterator[str]:
 
 
 def _people_needed(matter: Matter, question: Question) -> Iterator[str]:
-    open_rows = [row for row in _rows(matter, question) if row.state is State.INSUFFICIENT_EVIDENCE]
+    open_rows = [row for row in _rows(matter, question) if row.state is State.INCONCLUSIVE]
     needed_years = {row.key: row.needed for row in open_rows if row.needed is not None}
     if needed_years:
         sizes = {key: forecast(n) for key, n in needed_years.items()}
@@ -283,7 +283,7 @@ def page(matter: Matter, name: str, question: Question) -> Section:
     nothing: tuple[str, ...] = ()
     if not matter.shown(question):  # why the page has neither picture nor table
         overall_row = matter.groups.run.theory(question.theory)
-        reason = overall_row.reason if overall_row is not None and overall_row.reason else STATES[State.NOT_RUN]
+        reason = overall_row.reason if overall_row is not None and overall_row.reason else STATES[State.NOT_RUN].words
         nothing = (declaration().pictures["nothing"].format(reason=reason.rstrip(".")),)
     quality = Link(link_words["quality"], "pages/quality.html")
     sure = Section(titles["sure"], "sure", points=sentences(matter, question), links=(quality,))
@@ -299,7 +299,7 @@ def page(matter: Matter, name: str, question: Question) -> Section:
         picture = Section(titles["picture"], "picture", nothing, figures=figures(matter, question, room))
         table = by_group(matter, question, room)
         groups = Section(titles["groups"], "groups", tables=(table,) if table else (), words=nothing)
-        section = Section(QUESTIONS[question.theory], name, parts=(answer, picture, sure, groups, cannot))
+        section = Section(QUESTIONS[question.theory].words, name, parts=(answer, picture, sure, groups, cannot))
         if words(section) <= MOST_WORDS:
             break
     return section
@@ -328,14 +328,14 @@ def _answer(matter: Matter, question: Question) -> Section:
         groups = listed(labels)
         if len(labels) > MOST_NAMED:
             groups = words["more"].format(names=", ".join(labels[:MOST_NAMED]), n=len(labels) - MOST_NAMED)
-        text = STATES[WORST[place]] + f" ({WITHHELD})" * withheld
+        text = STATES[WORST[place]].words + f" ({WITHHELD})" * withheld
         state_lines.append(words["state"].format(state=capital(text), groups=groups))
     name = "whole_limits" if len(limits) > 1 else "whole_limit" if limits else "whole"
-    verdict = words[name].format(state=STATES[state], limit=next(iter(limits), ""))
+    verdict = words[name].format(state=STATES[state].words, limit=next(iter(limits), ""))
     return Section(
         declaration().parts["answer"],
         "answer",
-        (*((*leads, *answers) if state is State.INSUFFICIENT_EVIDENCE else (*answers, *leads)), verdict),
+        (*((*leads, *answers) if state is State.INCONCLUSIVE else (*answers, *leads)), verdict),
         tuple(state_lines),
         tuple(_contradictions(matter, question)),
     )
@@ -370,7 +370,7 @@ def _leads(matter: Matter, question: Question) -> Iterator[str]:
 def _contradictions(matter: Matter, question: Question) -> Iterator[Notice]:
     """What contradicts: tests of the assumed graph; one method outside, another inside, for the same group."""
     words = declaration().answer
-    tests = matter.groups.run.graph_tests if question.theory is Theory.TOTAL else None
+    tests = matter.groups.run.graph_tests if question.theory is Theory.CAUSAL_MODEL else None
     if tests is not None and tests.against:
         doubt = declaration().sure["checked"].format(n=tests.n, against=tests.against)
         yield Notice(words["doubted"], doubt)

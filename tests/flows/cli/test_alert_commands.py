@@ -13,7 +13,7 @@ from flows.outcome.alerts import Alert, Outcome, write
 from flows.outcome.ending import Ending, Name
 from tasks.lake.store import Lake
 
-BREACH = Ending(Name.BREACH, "loans 2024", "1 of 2 limits breached", run="loans-2024-0123456789")
+BREACH = Ending(Name.OUTSIDE, "loans 2024", "1 of 2 outside the limit", run="loans-2024-0123456789")
 
 
 def test_test_sends_one_to_each_address_and_says_what_came_back(
@@ -43,7 +43,7 @@ def test_without_a_file_the_command_says_which_variable_names_it() -> None:
 def test_send_sends_what_waited_and_what_failed_and_alerts_lists_it(tmp_path: Path) -> None:
     lake = Lake(tmp_path / "lake")
     (lake.root / "stages").mkdir(exist_ok=True)
-    old = Alert(time="2026-01-02T10:00:00Z", rule="breach daily", to="desk", ending=BREACH, outcome=Outcome.WAITING)
+    old = Alert(time="2026-01-02T10:00:00Z", rule="outside daily", to="desk", ending=BREACH, outcome=Outcome.WAITING)
     write(lake, old)
     write(lake, old.model_copy(update={"to": "pager", "outcome": Outcome.NOT_DELIVERED, "tries": 3, "reason": "500"}))
     write(lake, old.model_copy(update={"to": "gone", "outcome": Outcome.NOT_DELIVERED, "tries": 3, "reason": "500"}))
@@ -53,7 +53,7 @@ def test_send_sends_what_waited_and_what_failed_and_alerts_lists_it(tmp_path: Pa
         done = in_process.run(("alerts", "send"), given, REPOSITORY)
         listed = in_process.run(("alerts", "--json"), given, REPOSITORY)
     assert done.returncode == 5, done.stdout
-    assert mail.subjects() == web.subjects() == ["Evenhand: breach in loans 2024"]
+    assert mail.subjects() == web.subjects() == ["Evenhand: outside the limit in loans 2024"]
     found = {row["to"]: (row["outcome"], row["reason"]) for row in json.loads(listed.stdout)}
     assert found == {
         "desk": ("sent", ""),

@@ -225,7 +225,7 @@ def test_a_file_of_another_year_under_the_address_is_refused(server: Publisher, 
     server.files[SNAPSHOT] = Published(other.read_bytes())
     error = refused(*fetched(server, lake))
     assert error.exit_code == ExitCode.DATA_QUALITY
-    assert "holds 50 rows of 2021 and was said to be of 2022" in str(error)
+    assert "holds 50 rows of 2021 and not 2022, as declared" in str(error)
     assert vintages(Lake(lake)) == []
 
 

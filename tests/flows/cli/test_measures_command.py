@@ -32,7 +32,7 @@ def test_by_default_those_of_the_first_page_are_printed_and_the_others_counted(l
         (["--all"], 7, {"approval_rate", "burden"}),
         (["--method", "fgce"], 2, {"burden"}),
         (["--measure", "burden"], 4, {"burden"}),
-        (["--state", "descriptive"], 2, {"burden"}),
+        (["--state", "information"], 2, {"burden"}),
         (["--state", "no_limit"], 3, {"approval_rate"}),
         (["--group", "Black"], 1, {"approval_rate"}),
         (["--limit", "2"], 2, {"approval_rate"}),
@@ -49,7 +49,7 @@ def test_rows_are_sorted_either_way_and_the_state_is_never_not_run(lake: str) ->
     up, down = (rows(lake, "--sort", word)[0] for word in ("n", "-n"))
     assert [row["n"] for row in up] == sorted((row["n"] for row in down), key=int)
     assert [row["n"] for row in down] == [row["n"] for row in reversed(up)]
-    assert {row["state"] for row in rows(lake, "--all")[0]} <= {"no_limit", "descriptive"}
+    assert {row["state"] for row in rows(lake, "--all")[0]} <= {"no_limit", "information"}
 
 
 @pytest.mark.parametrize(
@@ -62,12 +62,12 @@ def test_rows_are_sorted_either_way_and_the_state_is_never_not_run(lake: str) ->
         (["--method", "fcge"], "did you mean 'fgce'?"),
         (["--group", "Blak"], "did you mean 'Black'?"),
         (
-            ["--method", "fgce", "--state", "breach"],
-            "--state breach: no such row of the run; known: 'descriptive', 'no_limit'",
+            ["--method", "fgce", "--state", "outside"],
+            "--state outside: no such row of the run; known: 'information', 'no_limit'",
         ),
         (
-            ["--method", "outcomes", "--state", "descriptive"],
-            "--method outcomes --state descriptive: no row of the run fits",
+            ["--method", "outcomes", "--state", "information"],
+            "--method outcomes --state information: no row of the run fits",
         ),
     ],
 )

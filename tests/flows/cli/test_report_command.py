@@ -12,13 +12,13 @@ from sealed_run import RUN, sealed_run
 from flows.runs.index import made_later
 
 PAGE = '<html><head></head><body class="decide"><main><h2 id="x">word</h2>{}</main></body></html>'
-WRITTEN = ["measures.parquet", "measures.xlsx", "pages/gap.html", "report.html", "report.json"]
+WRITTEN = ["measures.parquet", "measures.xlsx", "pages/approval-rates.html", "report.html", "report.json"]
 
 
 @pytest.fixture
 def lake(place: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     page = PAGE.format("").encode()
-    files = {"report.html": page, "pages/gap.html": page, "report.json": b"{}", "measures.xlsx": b"PK"}
+    files = {"report.html": page, "pages/approval-rates.html": page, "report.json": b"{}", "measures.xlsx": b"PK"}
     monkeypatch.setattr("tasks.reporting.pages.files", lambda _: files)
     return str(sealed_run(place).root)
 
@@ -61,7 +61,7 @@ def test_check_and_single_write_no_other_file(lake: str, place: Path) -> None:
 
 def test_a_joined_page_never_takes_the_place_or_the_name_of_a_file_of_the_report(lake: str, place: Path) -> None:
     out, other = place / "out", place / "other"
-    for name in ("report.html", "pages/../report.html", "pages/gap.html", "report.pdf"):
+    for name in ("report.html", "pages/../report.html", "pages/approval-rates.html", "report.pdf"):
         done = evenhand("report", RUN, "--lake", lake, "--out", str(out), "--single", str(out / name))
         assert (done.returncode, "another file of the report" in done.stderr) == (2, True)
     assert not out.exists()

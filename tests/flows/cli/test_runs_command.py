@@ -39,7 +39,7 @@ def test_runs_are_listed_newest_first_with_the_state_of_every_question(lake: str
         (["--audit", "loans"], [NEW, OLD]),
         (["--year", "2024"], [OTHER]),
         (["--state", "within"], [OLD]),
-        (["--audit", "loans", "--state", "breach"], [NEW]),
+        (["--audit", "loans", "--state", "outside"], [NEW]),
         (["--limit", "2"], [NEW, OTHER]),
     ],
 )

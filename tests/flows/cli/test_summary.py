@@ -10,28 +10,40 @@ from rich.console import Console
 
 from flows.cli.terminal import print_audit, print_run
 from flows.runs.record import Summary
+from schemas.questions import QUESTIONS
 from schemas.tables.verdicts import VERDICTS
-from schemas.terms import State
+from schemas.terms import State, Theory
 
 OF = {"decision_maker": "lender", "protected_attribute": "race", "group": "Black", "measure": "approval_rate", "n": 30}
 NOTHING = dict.fromkeys(column.name for column in VERDICTS.columns) | {"withheld": False}
-WHOLE = NOTHING | {"theory": "direct", "role": "theory", "protected_attribute": "", "group": "", "measure": ""}
+WHOLE = NOTHING | {
+    "theory": "similar_applicants",
+    "role": "theory",
+    "protected_attribute": "",
+    "group": "",
+    "measure": "",
+}
 ROW = NOTHING | {
-    **{"theory": "direct", "role": "primary", "protected_attribute": "race", "group": "Black"},
+    **{"theory": "similar_applicants", "role": "primary", "protected_attribute": "race", "group": "Black"},
     **{"measure": "adjusted_denial_effect", "scale": "linear", "limit": 0.02, "side": "at_most", "bias": 0.0},
 }
 
 
-QUESTION = {"theory": "outcome", "question": "Do approvals differ?", "sentence": "White 91, Black 68 of 100."}
+QUESTION = {
+    "theory": "approval_rates",
+    "question": "Are approval rates different?",
+    "state": "outside",
+    "sentence": "White 91, Black 68 of 100.",
+}
 REPORT = {
     "title": "Loans",
     "audit": "loans",
     "year": 2024,
     "run": "loans-2024-0123456789",
-    "state": "insufficient_evidence",
+    "state": "inconclusive",
     "source": {"rows": {"shown": "1,989"}},
     "headline": {"words": "Black applicants were approved less often."},
-    "questions": [QUESTION | {"state_words": "outside limit"}],
+    "questions": [QUESTION | {"state_words": "Outside the limit"}],
     "figures": [],
     "next": [{"words": f"Read files {n}.", "command": ""} for n in range(9)],
     "cannot": [{"words": "Why decisions differ."}],
@@ -42,7 +54,7 @@ def summary_of(headline: list[dict[str, Any]], verdicts: list[dict[str, Any]], *
     """The summary of an audit with these rows."""
     made = Summary(
         run="run",
-        state=State.INSUFFICIENT_EVIDENCE,
+        state=State.INCONCLUSIVE,
         headline=headline,
         titles={"Decisions": {"approval_rate": "approved"}},
         verdicts=verdicts,
@@ -72,19 +84,19 @@ def shown(summary: Summary, *, verbose: bool = False, terminal: bool = False) ->
 
 
 def test_the_first_page_is_short_and_has_its_headline_on_the_third_line() -> None:
-    rows = [WHOLE | {"state": "breach", "reason": "one group"}]
+    rows = [WHOLE | {"state": "outside", "reason": "one group"}]
     lines = shown(summary_of([OF | {"value": 0.5, "low": 0.4, "high": 0.6, "note": ""}], rows)).splitlines()
     assert lines[2] == "Black applicants were approved less often."
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 100
     assert all(line == line.rstrip() for line in lines)
     assert any("Left out: 11 of the rows read." in line for line in lines)
-    assert lines[-2].endswith("exit code 3: too little to say, or no limit set")
+    assert lines[-2].endswith("exit code 3: inconclusive, or no limit set")
     assert lines[-1] == "report  report.html"
 
 
 def test_the_exit_code_is_that_of_the_audit_whatever_is_withheld_from_its_report() -> None:
-    assert "exit code 1: " in shown(summary_of([], [], state=State.BREACH))
+    assert "exit code 1: " in shown(summary_of([], [], state=State.OUTSIDE))
 
 
 def test_methods_that_did_not_run_and_groups_withheld_are_named() -> None:
@@ -103,7 +115,7 @@ def test_what_has_no_room_on_the_first_page_is_there_on_request() -> None:
 def test_states_are_coloured_on_a_terminal_only() -> None:
     summary = summary_of([], [])
     assert "\x1b" not in shown(summary)
-    assert "\x1b[1;31moutside limit" in shown(summary, terminal=True)
+    assert "\x1b[1;31mOutside the limit" in shown(summary, terminal=True)
     assert shown(summary) == re.sub(r"\x1b\[[\d;]*m", "", shown(summary, terminal=True))
 
 
@@ -111,13 +123,12 @@ def test_the_short_form_is_run_state_and_report() -> None:
     console = Console(file=io.StringIO(), width=20)
     print_run(console, summary_of([], []))
     said = console.file.getvalue()  # type: ignore[attr-defined]
-    assert said == "run     run\nstate   insufficient evidence\nreport  report.html\n"
+    assert said == "run     run\nstate   Inconclusive\nreport  report.html\n"
 
 
 def line_of(text: str, word: str) -> str:
     """The one line that begins with a word."""
-    (line,) = (line for line in text.splitlines() if line.startswith(word))
-    return line
+    return next(line for line in text.splitlines() if line.startswith(word))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +142,7 @@ def line_of(text: str, word: str) -> str:
     ],
 )
 def test_the_ends_of_a_measure_are_printed_as_what_they_are(fields: dict[str, object], text: str) -> None:
-    found = printed([{**OF, **fields, "state": "insufficient_evidence", "reason": "none"}], [])
+    found = printed([{**OF, **fields, "state": "inconclusive", "reason": "none"}], [])
     assert line_of(found, "lender").split("\t")[3] == text
     assert "nan" not in found
 
@@ -141,36 +152,38 @@ def test_the_ends_of_a_measure_are_printed_as_what_they_are(fields: dict[str, ob
     [
         (
             {"value": 0.0707, "low": 0.031, "high": 0.1104},
-            "Black +7.1 points [+3.1, +11.0] (at most 2.0 points)",
+            "Black -7 points [-11, -3] (at least -2 points)",
         ),
         (
             {"value": 0.743, "low": 0.6675, "high": 0.8122, "scale": "log", "limit": 0.8, "side": "at_least"},
             "Black 0.74 [0.67, 0.81] (at least 0.80)",
         ),
-        ({"value": 0.0707, "low": None, "high": None}, "Black +7.1 points (at most 2.0 points)"),
-        ({"value": 0.0707, "low": 0.031, "high": 0.1104, "limit": None}, "Black +7.1 points [+3.1, +11.0]"),
+        ({"value": 0.0707, "low": None, "high": None}, "Black -7.1 points (at least -2 points)"),
+        ({"value": 0.0707, "low": 0.031, "high": 0.1104, "limit": None}, "Black -7 points [-11, -3]"),
         ({"value": None}, ""),
     ],
 )
 @pytest.mark.parametrize(
     ("state", "words", "told"),
     [
-        ("breach", "outside limit", True),
-        ("within", "inside limit", False),
-        ("insufficient_evidence", "too little to say", True),
-        ("no_limit", "no limit set", True),
-        ("descriptive", "described only", True),
+        ("outside", "Outside the limit", True),
+        ("within", "Within the limit", False),
+        ("inconclusive", "Inconclusive", True),
+        ("no_limit", "No limit set", True),
+        ("information", "For information", True),
     ],
 )
 def test_a_theory_is_a_line_of_state_effects_and_why(
     state: str, words: str, told: bool, fields: dict[str, object], text: str
 ) -> None:
     whole = WHOLE | {"state": state, "reason": "THE WHY"}
-    found = printed([], [whole, ROW | fields | {"state": state, "reason": "a row's"}])
+    theory = "approval_rates" if fields.get("scale") == "log" else "similar_applicants"
+    whole, row = whole | {"theory": theory}, ROW | {"theory": theory}
+    found = printed([], [whole, row | fields | {"state": state, "reason": "a row's"}])
     why = "THE WHY" if told or not text else ""
     effects = "; ".join(each for each in (why, text) if each)
-    assert line_of(found, "Are equals treated alike?").split("\t")[1:] == [
-        part for part in ("direct", words, effects) if part
+    assert line_of(found, QUESTIONS[Theory(theory)].short).split("\t")[1:] == [
+        part for part in (words, effects) if part
     ]
     assert "nan" not in found
     assert "None" not in found
@@ -178,14 +191,15 @@ def test_a_theory_is_a_line_of_state_effects_and_why(
 
 def test_rows_that_are_not_within_are_listed_on_request() -> None:
     rows = [
-        WHOLE | {"state": "breach", "reason": "one group"},
-        ROW | {"group": "Black", "value": 0.07, "low": 0.03, "high": 0.11, "state": "breach", "reason": "beyond"},
+        WHOLE | {"state": "outside", "reason": "one group"},
+        ROW | {"group": "Black", "value": 0.07, "low": 0.03, "high": 0.11, "state": "outside", "reason": "beyond"},
         ROW | {"group": "Asian", "value": 0.0, "low": -0.01, "high": 0.01, "state": "within", "reason": "inside"},
         ROW | {"group": "few", "state": "within", "withheld": True, "reason": "withheld: it rests on few people"},
     ]
-    open_rows = [line for line in printed([], rows, verbose=True).splitlines() if line.startswith("direct")]
+    lines = printed([], rows, verbose=True).split("groups that are not within")[1].splitlines()
+    open_rows = [line for line in lines if line.startswith("Similar applicants")]
     assert ["race: Black" in line for line in open_rows] == [True, False]
-    assert "outside limit" in open_rows[0]
+    assert "Outside the limit" in open_rows[0]
     assert "race: few" in open_rows[1]
-    assert "too little to say (withheld)" in open_rows[1]
+    assert "Inconclusive (withheld)" in open_rows[1]
     assert "groups that are not within" not in printed([], rows, verbose=False)

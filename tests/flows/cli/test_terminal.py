@@ -161,9 +161,9 @@ def test_a_terminal_that_rewrites_nothing_gets_lines() -> None:
 
 def test_without_colour_a_state_keeps_its_words() -> None:
     red = "from rich.text import Text\nfrom flows.cli.terminal import errors\n"
-    red += "errors.print(Text('outside limit', style='red'))"
-    assert "\x1b[31moutside limit" in on_terminal(script=red)[0]
-    assert on_terminal(script=red, NO_COLOR="1")[0].strip() == "outside limit"
+    red += "errors.print(Text('Outside the limit', style='red'))"
+    assert "\x1b[31mOutside the limit" in on_terminal(script=red)[0]
+    assert on_terminal(script=red, NO_COLOR="1")[0].strip() == "Outside the limit"
 
 
 HOSTILE = "Black\x1b[2J\x1b]0;title\x07\x9b31m\u202egnihton\u2066\x7f\r"

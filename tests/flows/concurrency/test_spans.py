@@ -100,7 +100,7 @@ def test_a_trace_that_cannot_be_sent_fails_no_run(
 def test_years_are_traced_and_one_without_a_run_has_no_stages(recorded: Recorded, lake: Lake) -> None:
     began = "2026-01-03T09:59:00+00:00"
     failed = Year("2022", began, 2.0, "failed", "")
-    trace_years(lake, "loans", [Year("2023", began, 5.0, "breach", run_of(lake, NEW).run), failed])
+    trace_years(lake, "loans", [Year("2023", began, 5.0, "outside", run_of(lake, NEW).run), failed])
     found = {name: (around, seconds, said) for name, around, seconds, said in recorded.ended}
     assert found["2023"][:2] == ("backfill loans", 5.0)
     assert found["2022"][2] == {"evenhand.state": "failed", "evenhand.run": ""}

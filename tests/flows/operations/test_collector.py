@@ -39,11 +39,11 @@ def of(found: dict[Any, float], name: str, **labels: str) -> float:
 def test_runs_checks_rows_and_stages_are_told(tmp_path: Path) -> None:
     collector = LakeCollector(lake_of_runs(tmp_path / "lake"))
     found = figures(collector)
-    assert of(found, "evenhand_runs_total", dataset="loans", state="breach") == 1
+    assert of(found, "evenhand_runs_total", dataset="loans", state="outside") == 1
     assert of(found, "evenhand_runs_total", dataset="loans", state="within") == 1
     assert of(found, "evenhand_run_seconds_count", dataset="loans") == 2
     assert of(found, "evenhand_last_success_timestamp_seconds", dataset="loans") == 1767434400
-    assert of(found, "evenhand_checks", dataset="loans", year="2023", state="breach") == 12
+    assert of(found, "evenhand_checks", dataset="loans", year="2023", state="outside") == 12
     assert of(found, "evenhand_rows_total", stage="publish", fate="in") == 1500
     assert of(found, "evenhand_stage_seconds_count", stage="publish", method="") == 3
     assert of(found, "evenhand_stage_expected_seconds", dataset="loans", stage="publish", method="") == 1.0
@@ -55,10 +55,10 @@ def test_runs_checks_rows_and_stages_are_told(tmp_path: Path) -> None:
 
 def test_alerts_runs_at_work_and_runs_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
     lake = lake_of_runs(tmp_path / "lake")
-    ending = Ending(Name.BREACH, "loans 2023", "2 of 6 limits breached", run=NEW)
-    alerts.write(lake, Alert(time=alerts.now(), rule="breach", to="desk", ending=ending, outcome=Outcome.SENT))
+    ending = Ending(Name.OUTSIDE, "loans 2023", "2 of 6 outside the limit", run=NEW)
+    alerts.write(lake, Alert(time=alerts.now(), rule="outside", to="desk", ending=ending, outcome=Outcome.SENT))
     manifest = lake.root / "runs" / OLD / "manifest.json"
-    manifest.write_text(manifest.read_text().replace("within", "breach"))
+    manifest.write_text(manifest.read_text().replace("within", "outside"))
     with at_work(lake, "command-1"):
         found = figures(LakeCollector(lake))
     assert of(found, "evenhand_alerts_total", outcome="sent") == 1
@@ -142,7 +142,7 @@ def test_a_part_that_fails_leaves_the_others(
     monkeypatch.setattr(collecting.shutil, "disk_usage", away)
     monkeypatch.setattr(collecting, "alerts", away)
     found = figures(LakeCollector(lake))
-    assert of(found, "evenhand_runs_total", dataset="loans", state="breach") == 1
+    assert of(found, "evenhand_runs_total", dataset="loans", state="outside") == 1
     assert caplog.text.count("a part of ") == 2
 
 
@@ -160,7 +160,7 @@ def test_a_run_of_one_partition_has_no_checks_of_its_own(tmp_path: Path) -> None
     collector = LakeCollector(lake)
     told = " ".join(f"{name}{labels}" for name, labels in figures(collector))
     assert "7H6G" not in told
-    assert of(figures(collector), "evenhand_checks", dataset="loans", year="2023", state="breach") == 12, "of OLD"
+    assert of(figures(collector), "evenhand_checks", dataset="loans", year="2023", state="outside") == 12, "of OLD"
 
 
 @pytest.mark.parametrize(("rows", "told"), [(0, 0), (99, 0), (100, 100), (12_345, 12_000), (12_999, 13_000)])

@@ -48,8 +48,8 @@ def test_an_audit_is_told_with_age_and_becomes_overdue_by_its_rule(tmp_path: Pat
 def test_what_waits_for_a_person_is_told(tmp_path: Path) -> None:
     lake = lake_of_runs(tmp_path / "lake")
     sign_off(lake, OTHER, SignOff("Ann Lee", "prepared"))
-    ending = Ending(Name.BREACH, "loans 2023", "2 of 6 limits breached", run=NEW)
-    alert = Alert(time=alerts.now(), rule="breach", to="desk", ending=ending, outcome=Outcome.NOT_DELIVERED)
+    ending = Ending(Name.OUTSIDE, "loans 2023", "2 of 6 outside the limit", run=NEW)
+    alert = Alert(time=alerts.now(), rule="outside", to="desk", ending=ending, outcome=Outcome.NOT_DELIVERED)
     alerts.write(lake, alert.model_copy(update={"reason": "the relay refused it"}))
     with at_work(lake, "command-1"):
         found = glance(lake)

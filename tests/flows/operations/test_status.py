@@ -275,7 +275,7 @@ def test_a_year_without_anybody_to_compare_blocks_as_insufficient(tmp_path):
     frame[frame["race"] != "w"].to_csv(tmp_path / f"loans_{WITHIN}.csv", index=False)
     found = planned(tmp_path, Lake(tmp_path / "lake"), WITHIN)
     assert found.blocked
-    assert found.exit_code == ExitCode.INSUFFICIENT_EVIDENCE  # as a back-fill would end
+    assert found.exit_code == ExitCode.INCONCLUSIVE  # as a back-fill would end
 
 
 def test_a_record_that_nobody_wrote_is_named_with_the_next_step(place, tmp_path):

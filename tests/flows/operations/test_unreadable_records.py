@@ -37,7 +37,7 @@ FILES = {
     lake_records.LOG: "log/000002.json",
     lake_records.PRESENCE: "locks/alive/x.json",
 }
-BREACH = Ending(Name.BREACH, "loans 2023", "2 of 6 limits breached", run=NEW)
+BREACH = Ending(Name.OUTSIDE, "loans 2023", "2 of 6 outside the limit", run=NEW)
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def lake(tmp_path: Path) -> Lake:
         certify(made, run)
     with recorded(made, "history", 2020) as recorder:
         recorder.end(YearState.FAILED, ExitCode.INFRASTRUCTURE, "no room")
-    lost = Alert(time="2026-01-03T10:00:00Z", rule="breach", to="desk", ending=BREACH, outcome=Outcome.NOT_DELIVERED)
+    lost = Alert(time="2026-01-03T10:00:00Z", rule="outside", to="desk", ending=BREACH, outcome=Outcome.NOT_DELIVERED)
     alerts.write(made, lost.model_copy(update={"reason": "the relay refused it"}))
     note_failure(made, "loans", "2023", Ended.FAILED, "Spec")
     return made
@@ -143,7 +143,7 @@ def test_metrics_count_it_and_tell_all_the_rest(lake: Lake, kind: str) -> None:
         f"evenhand_records_unreadable{kind}"
     }
     assert found["evenhand_runs_unreadable"] == (kind == lake_records.RUN)
-    assert found["evenhand_runs_totalbreach"] == sound["evenhand_runs_totalbreach"] == 1
+    assert found["evenhand_runs_totaloutside"] == sound["evenhand_runs_totaloutside"] == 1
     assert found["evenhand_runs_totalfailed"] == sound["evenhand_runs_totalfailed"]
 
 
@@ -174,7 +174,7 @@ def test_alerts_lists_and_sends_the_others_and_names_the_file(
         done = evenhand("alerts", "send", "--lake", lake.location)
     assert done.returncode == ExitCode.INTEGRITY, done.stderr
     assert str(file) in done.stderr
-    assert mail.subjects() == ["Evenhand: breach in loans 2023"]
+    assert mail.subjects() == ["Evenhand: outside the limit in loans 2023"]
 
 
 def test_runs_lists_the_others_and_names_the_file(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:

@@ -26,9 +26,9 @@ from tasks.lake.store import Lake
 from tasks.lake.views import open_views
 
 BREACH = Ending(
-    Name.BREACH,
+    Name.OUTSIDE,
     "loans 2024",
-    "2 of 6 limits breached; outcome, race: Black & other approval_rate_ratio 0.743 [0.668, 0.812], at least 0.9",
+    "2 of 6 outside the limit; Approval rates, race: Black & other 0.743 [0.668, 0.812], at least 0.9",
     run="loans-2024-0123456789",
     flow_run="6f1c",
     report="https://reports.example.org/loans-2024-0123456789/report.html",
@@ -63,12 +63,12 @@ def lake(tmp_path: Path) -> Lake:
 
 def test_a_breach_arrives_by_mail_with_figures_report_and_what_to_do(file: Path, lake: Lake, mail: Received) -> None:
     tell(lake, BREACH)
-    assert mail.subjects() == ["Evenhand: breach in loans 2024"]
+    assert mail.subjects() == ["Evenhand: outside the limit in loans 2024"]
     for words in ("Black & other approval_rate_ratio 0.743", BREACH.report, f"evenhand verdicts {BREACH.run}"):
         assert words in mail.text()
     [row] = alerts.rows(alerts.alerts(lake))
     assert row | {"time": ""} == {
-        **{"time": "", "state": "Breach", "subject": "loans 2024", "rule": "breach", "to": "desk", "tries": 1},
+        **{"time": "", "state": "Breach", "subject": "loans 2024", "rule": "outside", "to": "desk", "tries": 1},
         **{"run": BREACH.run, "outcome": "sent", "reason": ""},
     }
     small_lake(lake.root)
@@ -93,7 +93,7 @@ def test_the_same_state_of_the_same_run_is_told_once_by_whoever_tells_it(
     tell(lake, BREACH)
     tell(lake, replace(BREACH, flow_run="another"))
     of_quality = "Evenhand: data quality in loans 2024"
-    assert mail.subjects() == [of_quality, of_quality, "Evenhand: breach in loans 2024"]
+    assert mail.subjects() == [of_quality, of_quality, "Evenhand: outside the limit in loans 2024"]
     assert web.subjects() == [of_quality, of_quality]
 
 
@@ -128,7 +128,7 @@ def test_a_reason_holds_neither_address_nor_password(
     file = tmp_path / "alerts.yaml"
     file.write_text(
         "to: {pager: 'json://user:${SECRET}@127.0.0.1:1/token-of-the-pager', other: 'json://127.0.0.1:1/a-secret-token'}\n"
-        "rules: [{when: breach, tell: [pager, other]}]"
+        "rules: [{when: outside, tell: [pager, other]}]"
     )
     file.chmod(0o600)
     monkeypatch.setenv("EVENHAND_ALERTS", str(file))
@@ -153,21 +153,21 @@ def test_a_digest_waits_for_its_day_to_end_and_is_one_message(
     assert len(send_digests(lake, read_alerts(file), tomorrow)) == 2
     assert send_digests(lake, read_alerts(file), tomorrow) == []
     [subject] = mail.subjects()
-    assert subject == f"Evenhand: 2 breach on {datetime.now(UTC):%Y-%m-%d}"
-    assert mail.text().count("Evenhand: breach in loans 202") >= 2
+    assert subject == f"Evenhand: 2 outside the limit on {datetime.now(UTC):%Y-%m-%d}"
+    assert mail.text().count("Evenhand: outside the limit in loans 202") >= 2
 
 
 def test_a_file_that_is_not_usable_is_recorded_and_its_alerts_come_when_it_is_mended(
     file: Path, lake: Lake, mail: Received, web: Received
 ) -> None:
     good = file.read_text()
-    file.write_text(good.replace("breach", "breech"))
+    file.write_text(good.replace("outside", "outsid"))
     tell(lake, BREACH)
     [missed] = alerts.undelivered(lake)
-    assert "line 5: rules.0.when: 'breech' is no ending of a run" in missed.reason
+    assert "line 5: rules.0.when: 'outsid' is no ending of a run" in missed.reason
     file.write_text(good)
     send_again(lake, read_alerts(file))
-    assert mail.subjects() == ["Evenhand: breach in loans 2024"]
+    assert mail.subjects() == ["Evenhand: outside the limit in loans 2024"]
     assert alerts.undelivered(lake) == []
 
 
@@ -176,7 +176,7 @@ def test_an_alert_whose_process_died_while_it_sent_is_undelivered_and_sent_again
 ) -> None:
     def sending(minutes: int) -> None:
         time = (datetime.now(UTC) - timedelta(minutes=minutes)).isoformat(timespec="seconds")
-        alerts.write(lake, alerts.Alert(time=time, rule="breach", to="desk", ending=BREACH, outcome=Outcome.SENDING))
+        alerts.write(lake, alerts.Alert(time=time, rule="outside", to="desk", ending=BREACH, outcome=Outcome.SENDING))
 
     sending(1)
     assert alerts.undelivered(lake) == [], "somebody may be sending it this moment"
@@ -184,19 +184,19 @@ def test_an_alert_whose_process_died_while_it_sent_is_undelivered_and_sent_again
     [lost] = alerts.undelivered(lake)
     assert lost.to == "desk"
     send_again(lake, read_alerts(file))
-    assert mail.subjects() == ["Evenhand: breach in loans 2024"]
+    assert mail.subjects() == ["Evenhand: outside the limit in loans 2024"]
     assert alerts.undelivered(lake) == []
 
 
 def test_a_digest_whose_record_cannot_be_written_keeps_no_alert_back(
     file: Path, lake: Lake, mail: Received, web: Received
 ) -> None:
-    rules = "rules:\n  - {when: breach, tell: desk, digest: daily}\n  - {when: breach, tell: pager}\n"
+    rules = "rules:\n  - {when: outside, tell: desk, digest: daily}\n  - {when: outside, tell: pager}\n"
     alerts_file(file, mail, web, rules)
     waits = alerts.Alert(time=alerts.now(), rule="", to="desk", ending=BREACH, outcome=Outcome.WAITING)
     (lake.root / waits.path).mkdir(parents=True)
     tell(lake, BREACH)
-    assert web.subjects() == ["Evenhand: breach in loans 2024"]
+    assert web.subjects() == ["Evenhand: outside the limit in loans 2024"]
 
 
 def test_a_run_whose_lake_cannot_be_opened_is_told_of_all_the_same(file: Path, mail: Received, web: Received) -> None:

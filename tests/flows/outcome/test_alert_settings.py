@@ -14,8 +14,8 @@ to:
   desk: mailto://smtp.example.org:587/?from=audit@example.org&to=fair-lending@example.org
   pager: json://user:${PAGER_PASSWORD}@pager.example.org/evenhand
 rules:
-  - {when: breach, tell: desk, digest: daily}
-  - {when: [breach, data_quality], tell: [pager]}
+  - {when: outside, tell: desk, digest: daily}
+  - {when: [outside, data_quality], tell: [pager]}
 """
 
 
@@ -39,7 +39,7 @@ def test_a_variable_in_an_address_is_quoted_and_one_that_is_the_address_is_not(
     monkeypatch.setenv("DESK", "json://desk.example.org/a?b=c")
     found = _read(file, GOOD)
     assert found.to["pager"] == "json://user:p%40ss%2Fword@pager.example.org/evenhand"
-    assert _read(file, "to: {desk: '${DESK}'}\nrules: [{when: breach, tell: desk}]").to == {
+    assert _read(file, "to: {desk: '${DESK}'}\nrules: [{when: outside, tell: desk}]").to == {
         "desk": "json://desk.example.org/a?b=c"
     }
 
@@ -47,24 +47,24 @@ def test_a_variable_in_an_address_is_quoted_and_one_that_is_the_address_is_not(
 def test_rules_say_who_is_told_and_at_once_comes_before_a_digest(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAGER_PASSWORD", "word")
     found = _read(file, GOOD)
-    assert {to: rule.digest for to, rule in found.of(Name.BREACH).items()} == {"pager": None, "desk": "daily"}
+    assert {to: rule.digest for to, rule in found.of(Name.OUTSIDE).items()} == {"pager": None, "desk": "daily"}
     assert list(found.of(Name.DATA_QUALITY)) == ["pager"]
     assert found.of(Name.WITHIN) == {}
-    both = _read(file, GOOD + "  - {when: breach, tell: desk}\n")
-    assert both.of(Name.BREACH)["desk"].digest is None
+    both = _read(file, GOOD + "  - {when: outside, tell: desk}\n")
+    assert both.of(Name.OUTSIDE)["desk"].digest is None
 
 
 def test_every_fault_is_told_with_its_line(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NOBODY", raising=False)
     text = (
-        "to:\n  desk: json://${NOBODY}/\nrules:\n  - {when: breech, tell: desk}\n  - {when: breach, tel: desk}\n"
+        "to:\n  desk: json://${NOBODY}/\nrules:\n  - {when: outsid, tell: desk}\n  - {when: outside, tel: desk}\n"
         "  - {when: [], tell: desk}\nmail: me\n"
     )
     with pytest.raises(SpecError) as told:
         _read(file, text)
     assert str(told.value).splitlines() == [
         f"{file}, line 2: to.desk: the environment variable 'NOBODY' is not set; set it",
-        f"{file}, line 4: rules.0.when: 'breech' is no ending of a run; did you mean 'breach'?",
+        f"{file}, line 4: rules.0.when: 'outsid' is no ending of a run; did you mean 'outside'?",
         f"{file}, line 5: rules.1.tell: this key is required",
         f"{file}, line 5: rules.1.tel: unknown key; did you mean 'tell'?",
         f"{file}, line 6: rules.2.when: expected a name, or a list of names",
@@ -74,7 +74,7 @@ def test_every_fault_is_told_with_its_line(file: Path, monkeypatch: pytest.Monke
 
 def test_an_address_that_no_rule_can_find_is_told_with_the_nearest(file: Path) -> None:
     with pytest.raises(SpecError, match=r"line 4: rules.0.tell: no address is called 'dask'; did you mean 'desk'\?"):
-        _read(file, "to:\n  desk: json://desk.example.org\nrules:\n  - {when: breach, tell: dask}\n")
+        _read(file, "to:\n  desk: json://desk.example.org\nrules:\n  - {when: outside, tell: dask}\n")
 
 
 @pytest.mark.parametrize(
@@ -90,11 +90,14 @@ def test_what_is_no_file_of_alerts_is_refused_and_named(file: Path, text: str) -
     [
         ("- 1", "expected the keys `to` and `rules`"),
         ("to: desk\nrules: []", "to: expected a name and an address, such as `desk: mailto://...`"),
-        ("to: {desk: 5}\nrules: [{when: breach, tell: desk}]", "to.desk: expected an address in one line of text"),
+        ("to: {desk: 5}\nrules: [{when: outside, tell: desk}]", "to.desk: expected an address in one line of text"),
         ("to: {desk: 'json://d'}\nrules: x", "rules: expected a list of rules, each below a `-`"),
-        ("to: {desk: 'json://d'}\nrules: [breach]", "rules.0: expected a rule, such as `{when: breach, tell: desk}`"),
+        ("to: {desk: 'json://d'}\nrules: [outside]", "rules.0: expected a rule, such as `{when: outside, tell: desk}`"),
         ("to: {desk: 'json://d'}\nrules: [{when: 1, tell: desk}]", "rules.0.when: expected a name, or a list of names"),
-        ("to: {desk: 'json://d'}\nrules: [{when: breach, tell: desk, digest: no}]", "rules.0.digest: expected `daily`"),
+        (
+            "to: {desk: 'json://d'}\nrules: [{when: outside, tell: desk, digest: no}]",
+            "rules.0.digest: expected `daily`",
+        ),
     ],
 )
 def test_what_belongs_at_a_place_is_told_in_plain_words(file: Path, text: str, words: str) -> None:
@@ -109,7 +112,7 @@ def test_an_address_that_no_service_knows_is_refused_by_its_name_alone(
     file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("DESK", "carrier-pigeon://s3cret@desk")
-    text = "to:\n  pager: json://pager.example.org\n  desk: ${DESK}\nrules: [{when: breach, tell: [desk, pager]}]"
+    text = "to:\n  pager: json://pager.example.org\n  desk: ${DESK}\nrules: [{when: outside, tell: [desk, pager]}]"
     with pytest.raises(SpecError, match=r"line 3: to\.desk: no service of apprise has an address like this") as told:
         _read(file, text)
     assert "s3cret" not in str(told.value) + caplog.text + "".join(capfd.readouterr())
@@ -125,7 +128,7 @@ def test_what_is_no_regular_file_is_refused_and_not_read(file: Path, monkeypatch
 
 
 def test_a_file_that_others_can_read_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file.write_text("to: {desk: 'json://desk.example.org'}\nrules: [{when: breach, tell: desk}]")
+    file.write_text("to: {desk: 'json://desk.example.org'}\nrules: [{when: outside, tell: desk}]")
     monkeypatch.setenv("EVENHAND_ALERTS", str(file))
     assert configured() is not None
     for mode, words in ((0o604, "mode 0604"), (0o640, "mode 0640"), (0o602, "mode 0602")):

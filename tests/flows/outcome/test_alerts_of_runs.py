@@ -39,11 +39,11 @@ def _specs(place: Path) -> dict[str, Path]:
     denied = (frame["race"] == "b") & (frame.index % 10 != 0)
     table = frame.assign(approved=frame["approved"].mask(denied, "no")).to_csv(index=False)
     found = {}
-    for name in ("breach", "quality", "killed"):
+    for name in ("outside", "quality", "killed"):
         said = table.replace("buy", f'"{SECRET}', 1) if name == "quality" else table
         (place / f"{name}.csv").write_text(said)
         text = SPEC.replace(methods, _CHEAP).replace("loans.csv", str(place / f"{name}.csv"))
-        limit = "minimum: 0.9" if name == "breach" else "minimum: 0.01"
+        limit = "minimum: 0.9" if name == "outside" else "minimum: 0.01"
         found[name] = place / f"{name}.yaml"
         found[name].write_text(text.replace("name: loans", f"name: {name}").replace("minimum: 0.9", limit))
     return found
@@ -133,7 +133,7 @@ def test_breach_data_quality_and_a_killed_run_are_told_once_and_no_value_of_a_ro
 
 def _hold(mail: Received, web: Received, lake: Lake) -> None:
     quality, crashed = "Evenhand: data quality in quality 2024", "Evenhand: crashed in killed 2024"
-    assert sorted(mail.subjects()) == ["Evenhand: breach in breach 2024", crashed, quality]
+    assert sorted(mail.subjects()) == ["Evenhand: outside the limit in breach 2024", crashed, quality]
     assert sorted(web.subjects()) == [crashed, quality]
     said = mail.text() + web.text()
     assert "approval_rate_ratio" in said

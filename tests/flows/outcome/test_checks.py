@@ -6,20 +6,20 @@ import pytest
 from lake_of_runs import NEW, OLD, OTHER, lake_of_runs
 
 from flows.outcome.conclusion import ending_of_run, report_address
-from flows.outcome.ending import Checks, Name, checks_of, shown, words_of
+from flows.outcome.ending import Checks, Name, checks_of, shown
 from flows.runs.index import run_of
-from schemas.tables.verdicts import VERDICTS
+from schemas.tables.verdicts import VERDICTS, row_words
 from schemas.terms import State
 from tasks.lake.store import Lake
 
 BLANK = dict.fromkeys(column.name for column in VERDICTS.columns)
 CHECK = {
     **BLANK,
-    **{"theory": "outcome", "protected_attribute": "race", "group": "Black", "decision_maker": "lender"},
+    **{"theory": "approval_rates", "protected_attribute": "race", "group": "Black", "decision_maker": "lender"},
     **{"measure": "approval_rate_ratio", "role": "primary", "scale": "log", "side": "at_least", "limit": 0.8},
-    **{"value": 0.743, "low": 0.668, "high": 0.812, "withheld": False, "state": "breach", "reason": "beyond"},
+    **{"value": 0.743, "low": 0.668, "high": 0.812, "withheld": False, "state": "outside", "reason": "beyond"},
 }
-GATE = frozenset({"direct", "total", "outcome", "own"})
+GATE = frozenset({"similar_applicants", "causal_model", "approval_rates", "own_limits"})
 WHOLE = {**CHECK, "role": "theory", "reason": "the reason of the theory"}
 
 
@@ -33,26 +33,33 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 def test_a_check_reads_as_in_the_report() -> None:
-    assert words_of(CHECK) == "outcome, race: Black approval_rate_ratio 0.74 [0.67, 0.81], at least 0.80"
+    assert row_words(CHECK) == "Approval rates, race: Black 0.74 [0.67, 0.81], at least 0.80"
 
 
 def test_a_withheld_check_tells_no_number() -> None:
     row = {**CHECK, "withheld": True}
-    assert words_of(row) == "outcome, race: Black approval_rate_ratio withheld, at least 0.80"
+    assert row_words(row) == "Approval rates, race: Black withheld, at least 0.80"
     assert "0.74" not in str(shown(row))
-    assert shown(row)["state"] == "insufficient_evidence (withheld)" or "withheld" in str(shown(row)["state"])
+    assert shown(row)["state"] == "Inconclusive (withheld)"
 
 
 def test_messages_count_what_decides_and_name_the_worst() -> None:
-    two = checks({}, {"state": "within"}, {"role": "watch"}, {"theory": "reasons"})
-    assert two.message(State.BREACH).startswith("1 of 2 limits breached; outcome, race: Black ")
+    two = checks({}, {"state": "within"}, {"role": "watch"}, {"theory": "model_reasons"})
+    assert two.message(State.OUTSIDE).startswith("1 of 2 outside the limit; Approval rates, race: Black ")
     assert [row["role"] for row in two.open] == ["primary", "primary"], "levels of practitioners are no limits"
-    assert checks({"state": "within"}).message(State.WITHIN).startswith("1 of 1 limits kept, none breached; closest: ")
-    few = checks({"state": "insufficient_evidence"}).message(State.INSUFFICIENT_EVIDENCE)
-    assert few == "1 of 1 limits could not be judged; outcome: the reason of the theory"
-    assert checks().message(State.NO_LIMIT) == "no limit could be judged; outcome: the reason of the theory"
-    hidden = checks({"withheld": True}).message(State.BREACH)
-    assert hidden == "a limit is breached; outcome: the reason of the theory", "a withheld row is not named"
+    assert (
+        checks({"state": "within"}).message(State.WITHIN).startswith("1 of 1 within the limit, none outside; closest: ")
+    )
+    few = checks({"state": "inconclusive"}).message(State.INCONCLUSIVE)
+    assert few == "1 of 1 inconclusive; Approval rates: the reason of the theory"
+    assert (
+        checks().message(State.NO_LIMIT)
+        == "no result could be held against a limit; Approval rates: the reason of the theory"
+    )
+    hidden = checks({"withheld": True}).message(State.OUTSIDE)
+    assert hidden == "a result is outside its limit; Approval rates: the reason of the theory", (
+        "a withheld row is not named"
+    )
 
 
 def test_the_worst_check_comes_first(lake: Lake) -> None:
@@ -60,10 +67,10 @@ def test_the_worst_check_comes_first(lake: Lake) -> None:
     assert {row["role"] for row in found.rows} & {"primary", "adds"}
     assert all(row["limit"] is not None for row in found.rows)
     states = [row["state"] for row in found.rows]
-    assert states == sorted(states, key=lambda state: (state != "breach", state != "insufficient_evidence"))
+    assert states == sorted(states, key=lambda state: (state != "outside", state != "inconclusive"))
 
 
-@pytest.mark.parametrize(("run", "name"), [(OLD, Name.WITHIN), (NEW, Name.BREACH), (OTHER, Name.INSUFFICIENT)])
+@pytest.mark.parametrize(("run", "name"), [(OLD, Name.WITHIN), (NEW, Name.OUTSIDE), (OTHER, Name.INCONCLUSIVE)])
 def test_a_run_ends_by_its_manifest(lake: Lake, run: str, name: Name) -> None:
     found = ending_of_run(lake, run)
     assert (found.name, found.run) == (name, run)

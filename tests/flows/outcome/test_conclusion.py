@@ -35,7 +35,7 @@ KNOWN = words_known({"spec": SPEC})
     ("error", "name"),
     [
         (SpecError("x"), Name.SPEC),
-        (TooLittleEvidenceError("x"), Name.INSUFFICIENT),
+        (TooLittleEvidenceError("x"), Name.INCONCLUSIVE),
         (SuiteError("x"), Name.DATA_QUALITY),
         (InfrastructureError("x"), Name.INFRASTRUCTURE),
         (OSError(28, "No space left on device"), Name.INFRASTRUCTURE),
@@ -85,12 +85,12 @@ def year(number: int, state: str, code: int, message: str = "", **more: object) 
 def test_a_back_fill_is_counted_and_its_most_serious_year_named() -> None:
     years = [
         year(2018, "within", 0),
-        year(2019, "breach", 1),
+        year(2019, "outside", 1),
         year(2020, "failed", 4, "has 'Jane' in it", stage="ingest"),
     ]
     found = ending_of_years({"exit_code": int(ExitCode.DATA_QUALITY), "years": years}, "history 2018-2020", KNOWN)
     assert found.name is Name.DATA_QUALITY
-    assert found.message == "3 years: 1 within, 1 breach, 1 failed; 2020 ingest: has \u2026 in it"
+    assert found.message == "3 years: 1 within, 1 outside, 1 failed; 2020 ingest: has \u2026 in it"
     calm = ending_of_years({"exit_code": 0, "years": years[:1]}, "history 2018")
     assert (calm.name, calm.message) == (Name.WITHIN, "1 year: 1 within")
     assert ending_of_years({"exit_code": 1, "years": years[:2]}, "h").message.endswith("; 2019: run r2019")

@@ -75,7 +75,7 @@ def test_too_few_does_not_change_the_exit_code_and_a_failure_makes_it_five(lake)
 
     few, within = record(YearState.TOO_FEW, 3), record(YearState.WITHIN, 0)
     assert summed_up([few, within])["exit_code"] == ExitCode.WITHIN
-    assert summed_up([few])["exit_code"] == ExitCode.INSUFFICIENT_EVIDENCE
+    assert summed_up([few])["exit_code"] == ExitCode.INCONCLUSIVE
     assert summed_up([within, record(YearState.FAILED, 4)])["exit_code"] == ExitCode.INFRASTRUCTURE
 
 
@@ -92,11 +92,11 @@ def test_status_counts_partitions_and_expects_time_by_the_nearest_in_rows(lake):
     keep_listing(lake, "a", YEAR, "lender", [Listed(str(n), n, n, "") for n in (100, 200, 300)])
     with recorded(lake, "a", YEAR, "300", rows=300) as recorder:
         recorder.tell(run="r", computed=1)
-        recorder.end(YearState.BREACH, 1)
+        recorder.end(YearState.OUTSIDE, 1)
     with recorded(lake, "a", YEAR, "100", rows=100) as recorder:
         recorder.end(YearState.FAILED, 5, "no room")
         (year,) = partition_status(lake)
-    assert year.states == {"breach": 1, "failed": 1, "not begun": 1}
+    assert year.states == {"outside": 1, "failed": 1, "not begun": 1}
     assert (year.done, year.total, year.partitions[0].message) == (1, 3, "no room")
     done = [latest(lake, "a", YEAR, "300").model_copy(update={"seconds": 40.0})]
     assert seconds_left(done, [100, 250], 2) == 40.0

@@ -52,7 +52,7 @@ def rows_of(runs, values, rule=RULE):
 def test_verdicts_of_a_lake_become_rows_and_years_without_them_gaps():
     runs = {2016: run(2016), 2017: None, 2018: run(2018, tables=("measures",)), 2019: run(2019)}
     rows = rows_of(runs, {2016: 0.08, 2019: 0.08})
-    assert [row["state"] for row in rows.values()] == ["breach", "not_run", "not_run", "breach"]
+    assert [row["state"] for row in rows.values()] == ["outside", "not_run", "not_run", "outside"]
     assert rows[2017]["reason"] == "no run of this year"
     assert rows[2018]["reason"] == "the run of this year has no verdicts"
     assert rows[2019]["change"] == pytest.approx(0)
@@ -104,7 +104,7 @@ def test_a_back_fill_ends_with_a_sentence_a_theory(monkeypatch):
     runs = {2016: run(2016), 2017: run(2017)}
     monkeypatch.setattr(partitions, "last_run", lambda lake, audit, year: runs.get(year))
     shelf = Shelf({str(year): as_table([verdict("Black", 0.08, 0.01)]) for year in runs})
-    said = ["direct: the years together are beyond the limit (Black since 2016)"]
+    said = ["Similar applicants: the years together are outside the limit (Black since 2016)"]
     assert said_of_years("a", (2016, 2017, 2018), shelf) == said
     assert said_of_years("a", (2018,), shelf) == []
 
@@ -133,16 +133,16 @@ CALM, BEYOND, MOVED = [0.0, 0.002, 0.001, 0.0, 0.001], [0.09, 0.092, 0.091, 0.09
 
 
 @pytest.mark.parametrize(
-    ("values", "fails"), [(CALM, set()), (BEYOND, {"breach"}), (MOVED, {"changed"})], ids=["calm", "beyond", "moved"]
+    ("values", "fails"), [(CALM, set()), (BEYOND, {"outside"}), (MOVED, {"changed"})], ids=["calm", "beyond", "moved"]
 )
-@pytest.mark.parametrize("fail_on", ["", "never", "changed", "breach"])
+@pytest.mark.parametrize("fail_on", ["", "never", "changed", "outside"])
 def test_the_exit_code_is_1_only_for_what_was_asked(made, values, fails, fail_on):
     made(values)
     done = command(*(("--fail-on", fail_on) if fail_on else ()))
     assert done.returncode == (1 if fail_on in fails else 0), done.stderr
 
 
-@pytest.mark.parametrize(("fail_on", "code"), [("never", 0), ("changed", 3), ("breach", 3)])
+@pytest.mark.parametrize(("fail_on", "code"), [("never", 0), ("changed", 3), ("outside", 3)])
 def test_without_verdicts_nothing_reads_as_a_pass(made, fail_on, code):
     made([])
     done = command("--fail-on", fail_on)
@@ -154,11 +154,11 @@ def test_the_command_prints_the_states_and_the_change(made):
     made(BEYOND)
     said = command().stdout
     assert "years against their limits" in said
-    assert "breach" in said
+    assert "outside" in said
     assert "2014: 0.000 [" in said
-    assert "direct: the years together are beyond the limit (Black since 2010)" in said
+    assert "Similar applicants: the years together are outside the limit (Black since 2010)" in said
     told = json.loads(command("--json").stdout)["monitoring"]
-    assert [row["state"] for row in told] == ["breach"] * 5
+    assert [row["state"] for row in told] == ["outside"] * 5
     assert told[-1]["years_used"] == 4
 
 

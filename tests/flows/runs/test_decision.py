@@ -8,13 +8,14 @@ from decide_runs import boston, of_states, texas
 from exported_run import material
 
 from flows.runs.first_page import MOST_COLUMNS, MOST_LINES, exit_words, summary
-from schemas.terms import State
+from schemas.questions import QUESTIONS
+from schemas.terms import State, Theory
 from tasks.reporting.exports.report_json import document
 from tasks.reporting.first_page.facts import Run
 from tasks.reporting.first_page.page import decide
 
 PLACE = "data/lake/reports/RUN/report.html"
-GRAVE = of_states(*[(State.BREACH, State.BREACH), (State.INSUFFICIENT_EVIDENCE, State.WITHIN)] * 6)
+GRAVE = of_states(*[(State.OUTSIDE, State.OUTSIDE), (State.INCONCLUSIVE, State.WITHIN)] * 6)
 
 
 def said(run: Run, **more: Any) -> dict[str, Any]:
@@ -38,9 +39,11 @@ def test_every_question_has_its_state_and_sentence_and_the_second_its_interval()
     report = said(boston(-2))
     lines = summary(report, PLACE, width=None)
     for row in report["questions"]:
-        (line,) = (line for line in lines if line.startswith(f"  {row['question']}"))
+        (line,) = (line for line in lines if line.startswith(f"  {QUESTIONS[Theory(row['theory'])].short} "))
         assert f"  {row['state_words']}  " in f"{line}  "
-        assert row["theory"] == "direct" or line.endswith(row["sentence"].removesuffix(".").replace("\u2212", "-"))
+        assert row["theory"] == "similar_applicants" or line.endswith(
+            row["sentence"].removesuffix(".").replace("\u2212", "-")
+        )
     (direct,) = (line for line in lines if "Black -14 points" in line)
     assert "Black -14 points [-20, -7], nearest -18" in direct
     assert "\u2212" not in "".join(lines)
@@ -66,7 +69,7 @@ def test_what_else_is_told_has_room_before_the_second_step(number: int, steps: i
 
 
 @pytest.mark.parametrize(
-    ("state", "code"), [("within", 0), ("breach", 1), ("insufficient_evidence", 3), ("no_limit", 3), ("not_run", 3)]
+    ("state", "code"), [("within", 0), ("outside", 1), ("inconclusive", 3), ("no_limit", 3), ("not_run", 3)]
 )
 def test_the_exit_code_is_told_with_its_meaning(state: str, code: int) -> None:
     assert exit_words(state).startswith(f"exit code {code}: ")

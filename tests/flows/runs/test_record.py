@@ -8,7 +8,12 @@ import pyarrow as pa
 from flows.runs.record import _export
 from tasks.lake.store import Lake
 
-FILES = {"report.html": b"first", "pages/gap.html": b"gap", "evidence/gap.html": b"evidence", "measures.xlsx": b"PK"}
+FILES = {
+    "report.html": b"first",
+    "pages/approval-rates.html": b"gap",
+    "evidence/gap.html": b"evidence",
+    "measures.xlsx": b"PK",
+}
 
 
 def test_a_report_is_exported_with_its_folders(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[Material]:
 
     def files(given: Material) -> dict[str, bytes]:
         found.append(given)
-        return {"report.html": b"first", "pages/gap.html": given.settings.code.encode()}
+        return {"report.html": b"first", "pages/approval-rates.html": given.settings.code.encode()}
 
     monkeypatch.setattr("tasks.reporting.pages.files", files)
     return found
@@ -50,7 +50,7 @@ def test_it_is_made_of_the_tables_of_the_manifest(lake: Lake, seen: list[Materia
     [given] = seen
     assert given.measures == material().measures
     assert (given.settings.run, given.settings.title, given.settings.code) == (RUN, "Synthetic loans", "cd" * 32)
-    assert list(files) == ["report.html", "pages/gap.html", "measures.parquet"]
+    assert list(files) == ["report.html", "pages/approval-rates.html", "measures.parquet"]
     measures = pq.read_table(io.BytesIO(files["measures.parquet"]))
     assert set(measures["run"].to_pylist()) == {RUN}
     assert measures.num_rows == len(given.measures)

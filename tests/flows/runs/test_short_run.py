@@ -39,7 +39,7 @@ def test_the_lake_has_three_files_of_its_report_and_the_command_makes_the_others
     done = evenhand("report", run, "--lake", lake.location, "--out", str(tmp_path / "whole"))
     assert done.returncode == 0, done.stderr
     made = {path.relative_to(tmp_path / "whole").as_posix() for path in (tmp_path / "whole").rglob("*.*")}
-    assert {*exported, "pages/gap.html", "evidence/outcomes.html", "method.html", "measures.xlsx"} <= made
+    assert {*exported, "pages/approval-rates.html", "evidence/outcomes.html", "method.html", "measures.xlsx"} <= made
     assert (tmp_path / "whole" / "measures.parquet").read_bytes() == (
         lake.root / "reports" / run / "measures.parquet"
     ).read_bytes()

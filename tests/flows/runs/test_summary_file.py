@@ -24,8 +24,8 @@ def sealed(lake: Lake) -> None:
 def test_it_has_the_states_by_question_and_the_three_figures(tmp_path: Path) -> None:
     lake = lake_of_runs(tmp_path / "lake")
     said = read_summary(lake, NEW)
-    assert (said.audit, said.year, said.state) == ("loans", 2023, "breach")
-    assert list(said.question_states)[:2] == ["outcome", "direct"]
+    assert (said.audit, said.year, said.state) == ("loans", 2023, "outside")
+    assert list(said.question_states)[:2] == ["approval_rates", "similar_applicants"]
     assert [figure.name for figure in said.figures[:3]] == ["all", "adjusted", "nearest"]
     assert {figure.group for figure in said.figures[3:]} == {"Black", "Asian"}
 
@@ -40,7 +40,9 @@ def test_a_run_without_a_file_says_the_same_as_one_with_it(tmp_path: Path) -> No
 
 def test_it_has_at_most_8_kb_and_counts_what_found_no_room(tmp_path: Path) -> None:
     said = read_summary(lake_of_runs(tmp_path / "lake"), NEW)
-    many = tuple(Figure(name="direct", attribute="race", group=f"group {n}", value=n / 7) for n in range(400))
+    many = tuple(
+        Figure(name="similar_applicants", attribute="race", group=f"group {n}", value=n / 7) for n in range(400)
+    )
     large = said.model_copy(update={"figures": many})
     content = json.loads(written(large))
     assert len(written(large)) <= MOST_BYTES
@@ -69,7 +71,7 @@ def test_an_altered_or_missing_summary_is_found_by_verify(tmp_path: Path) -> Non
     verify_run(lake.location, NEW)
     path = lake.root / summary_path(NEW)
     content = path.read_bytes()
-    for broken in (content.replace(b"breach", b"within", 1), None):
+    for broken in (content.replace(b"outside", b"within", 1), None):
         path.unlink() if broken is None else path.write_bytes(broken)
         with pytest.raises(IntegrityError, match=r"summary\.json"):
             verify_run(lake.location, NEW)

@@ -31,7 +31,7 @@ def test_runs_of_an_older_version_are_read_from_their_manifests(tmp_path: Path) 
     assert not lake.storage.glob("runs/*/summary.json")
     known = Index(lake.location).known()
     assert set(known.runs) == {OLD, NEW, OTHER}
-    assert known.runs[NEW].state == "breach"
+    assert known.runs[NEW].state == "outside"
     assert known.runs[NEW].question_states
     assert [run.run for run in known.newest_first] == [NEW, OTHER, OLD]  # no log: by their clocks
 

@@ -17,7 +17,7 @@ from flows.operations import doctor
 from flows.supervision import kernels
 from schemas.terms import ExitCode
 
-RAN = (ExitCode.WITHIN, ExitCode.BREACH, ExitCode.INSUFFICIENT_EVIDENCE)
+RAN = (ExitCode.WITHIN, ExitCode.OUTSIDE, ExitCode.INCONCLUSIVE)
 QUICK = ("--set", "methods.raguel.blocks=4", "--set", "methods.gcfn.epochs=2")
 OTHER = (
     *("--set", "model.kind=net", "--set", "methods.fgce.cost=path", "--set", "methods.raguel.reach=any"),

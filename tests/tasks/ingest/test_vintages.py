@@ -187,7 +187,7 @@ def test_columns_that_a_vintage_does_not_keep_are_told(
 
 
 def test_rows_of_another_year_are_refused(files: Path, lake: Lake, tmp_path: Path) -> None:
-    with pytest.raises(DataQualityError, match=r"first holds 200 rows of 2022 and was said to be of 2021: give --year"):
+    with pytest.raises(DataQualityError, match=r"first holds 200 rows of 2022 and not 2021, as declared: give --year"):
         add(lake, files / "first", **{**KEY, "year": 2021})
     assert vintages(lake) == []
     assert below(lake) == []

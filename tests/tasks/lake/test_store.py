@@ -121,13 +121,13 @@ lake.publish("score", "k", {"t": pa.table({"x": [1]})}, {}, {})
 
 
 def test_files_in_folders_are_published_found_and_checked(lake: Lake) -> None:
-    files = {"report.html": b"first", "pages/gap.html": b"gap", "evidence/gap.html": b"evidence"}
+    files = {"report.html": b"first", "pages/approval-rates.html": b"gap", "evidence/gap.html": b"evidence"}
     written = lake.publish("report", "k", {"t": TABLE}, files, {})
     assert {written.within(path) for path in written.files} == {*files, "lineage.json"}
     found = Lake(lake.root).find("report", "k")
     assert found is not None
     for path, digest in found.files.items():
         assert lake.check(path, digest).read_bytes() == files.get(found.within(path), b"{}")
-    (lake.root / "stages/report/k/pages/gap.html").write_bytes(b"other")
-    with pytest.raises(IntegrityError, match=r"pages/gap\.html is missing or is not the file"):
+    (lake.root / "stages/report/k/pages/approval-rates.html").write_bytes(b"other")
+    with pytest.raises(IntegrityError, match=r"pages/approval-rates\.html is missing or is not the file"):
         Lake(lake.root).find("report", "k")

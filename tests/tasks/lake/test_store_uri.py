@@ -74,15 +74,15 @@ print(found.reused, lake.read(found.table("t"))["x"].to_pylist(), lake.lineage(f
 
 
 def test_files_in_folders_keep_their_places(uri: str) -> None:
-    files = {"report.html": b"first", "pages/gap.html": b"gap", "evidence/gap.html": b"evidence"}
+    files = {"report.html": b"first", "pages/approval-rates.html": b"gap", "evidence/gap.html": b"evidence"}
     Lake(uri).publish("report", "k", {"t": TABLE}, files, {})
     lake = Lake(uri)
     found = lake.find("report", "k")
     assert found is not None
     kept = {found.within(path): lake.check(path, digest).read_bytes() for path, digest in found.files.items()}
     assert kept == {**files, "lineage.json": b"{}"}
-    lake.write_file("reports/run/pages/gap.html", b"gap", draft="tmp/run-pages-gap.html")
-    assert lake.storage.below("reports/run") == ["reports/run/pages/gap.html"]
+    lake.write_file("reports/run/pages/approval-rates.html", b"gap", draft="tmp/run-pages-approval-rates.html")
+    assert lake.storage.below("reports/run") == ["reports/run/pages/approval-rates.html"]
 
 
 def test_the_same_table_has_the_digest_that_it_has_in_a_directory(uri: str, tmp_path: Path) -> None:

@@ -76,10 +76,10 @@ def test_where_one_mean_has_no_spread_no_comparison_has_an_interval() -> None:
 @pytest.mark.parametrize(
     ("group", "reference", "low", "high", "state"),
     [
-        ((0, 30), (1500, 1940), 0.0, 0.1469, State.BREACH),
-        ((0, 30), (20, 100), 0.0, 0.5806, State.BREACH),
+        ((0, 30), (1500, 1940), 0.0, 0.1469, State.OUTSIDE),
+        ((0, 30), (20, 100), 0.0, 0.5806, State.OUTSIDE),
         ((30, 30), (1500, 1940), 1.1459, 1.3262, State.WITHIN),
-        ((133, 197), (1527, 1681), 0.6675, 0.8122, State.INSUFFICIENT_EVIDENCE),
+        ((133, 197), (1527, 1681), 0.6675, 0.8122, State.INCONCLUSIVE),
     ],
 )
 def test_four_fifths_at_small_counts(
@@ -92,7 +92,7 @@ def test_four_fifths_at_small_counts(
 def test_no_denial_among_thirty_is_no_proof_that_denials_are_as_rare() -> None:
     """0 of 30 against 20 of 100: a limit of a third of the reference's rate was kept by the interval [0, 0]."""
     found = checked("approval_rate_ratio", -math.inf, 0.35, Black=(0, 30), white=(20, 100))
-    assert found.state is State.INSUFFICIENT_EVIDENCE
+    assert found.state is State.INCONCLUSIVE
     found = checked("approval_rate_difference", -0.1, math.inf, Black=(0, 30), white=(0, 300))
     assert (found.low, found.high) == (pytest.approx(-0.0126, abs=5e-5), pytest.approx(0.1135, abs=5e-5))
 
@@ -103,7 +103,7 @@ def test_a_ratio_to_a_share_of_0_has_no_upper_end_and_no_verdict(events: int, lo
     assert math.isnan(found.value)
     assert (found.low, found.note) == (pytest.approx(low, abs=5e-5), Note.NO_UPPER_END)
     assert math.isnan(found.high)
-    assert found.state is State.INSUFFICIENT_EVIDENCE
+    assert found.state is State.INCONCLUSIVE
 
 
 def test_what_was_drawn_is_a_range_and_no_verdict() -> None:
@@ -112,7 +112,7 @@ def test_what_was_drawn_is_a_range_and_no_verdict() -> None:
     matched = found["approval_rate_size_matched"]
     assert (matched.low, matched.high, matched.note) == (0.9, 0.9, "4 of 40 are bounds; range")
     (judged,) = judge([matched], [Limit("approval_rate_size_matched", None, None, 0.8, math.inf)], 30)
-    assert (judged.state, judged.reason) == (State.INSUFFICIENT_EVIDENCE, "a range of draws is no interval")
+    assert (judged.state, judged.reason) == (State.INCONCLUSIVE, "a range of draws is no interval")
     gap = found["approval_rate_size_matched_difference"]
     assert gap.note == "4 of 40 are bounds"
     assert gap.low < gap.value < gap.high
@@ -123,5 +123,5 @@ def test_an_aggregate_whose_resamples_do_not_differ_has_no_interval() -> None:
     (found,) = [m for m in summarise([], {}, PLAN, [k0]) if m.reference_group is None]
     assert (found.value, found.note) == (3.0, Note.NO_SPREAD)
     (judged,) = judge([found], [Limit("k0", None, None, -math.inf, 5)], 30)
-    assert judged.state is State.INSUFFICIENT_EVIDENCE
+    assert judged.state is State.INCONCLUSIVE
     assert "sampling error" in judged.reason

@@ -32,9 +32,9 @@ def test_the_interval_ends_where_the_test_does() -> None:
 def test_one_denied_applicant_is_no_breach_and_thirty_are() -> None:
     def state(n: int) -> State:
         known = RatioOfShares(0, n, 950, 1000, few=True)
-        of = Theory.OUTCOME, "outcomes", "approval_rate_ratio", "race", "Black", "white", "lender", "primary"
+        of = Theory.APPROVAL_RATES, "outcomes", "approval_rate_ratio", "race", "Black", "white", "lender", "primary"
         case = Case(*of, 0.0, known, Limit(LIMIT, "at_least"), Counts(n, n, 1000, 50))
         (row,) = judge([case], Rules())
         return row.state
 
-    assert (state(1), state(30)) == (State.INSUFFICIENT_EVIDENCE, State.BREACH)
+    assert (state(1), state(30)) == (State.INCONCLUSIVE, State.OUTSIDE)

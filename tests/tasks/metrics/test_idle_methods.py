@@ -26,9 +26,12 @@ def test_a_method_without_a_feature_is_not_run_and_rates_are_judged(place: Path)
     spec = spec_of(place, methods="{adjusted: {}}", causal_graph="{}", thresholds="[]", **excluded)
     found = verdicts(spec)
     whole = found[found["role"] == "theory"].set_index("theory")
-    assert (whole.loc["direct", "state"], whole.loc["direct", "reason"]) == ("not_run", "the spec has no feature")
-    assert whole.loc["total", "reason"] == "the method cst is off"
-    rate = found.query("theory == 'outcome' and role == 'primary' and group == 'Black'").iloc[0]
+    assert (whole.loc["similar_applicants", "state"], whole.loc["similar_applicants", "reason"]) == (
+        "not_run",
+        "the spec has no feature",
+    )
+    assert whole.loc["causal_model", "reason"] == "the method cst is off"
+    rate = found.query("theory == 'approval_rates' and role == 'primary' and group == 'Black'").iloc[0]
     frame = loans()
     approved = (frame["approved"] == "yes").groupby(frame["race"]).mean()
     assert np.isclose(rate["value"], approved["b"] / approved["w"])
@@ -39,9 +42,9 @@ def test_a_group_of_which_no_application_is_complete_is_named(place: Path) -> No
     frame.loc[frame["race"] == "w", "income"] = None
     frame.to_csv(place / "loans.csv", index=False)
     found = verdicts(spec_of(place, methods=METHODS, thresholds="[]"))
-    row = found.query("theory == 'total' and role == 'primary' and group == 'Black'").iloc[0]
+    row = found.query("theory == 'causal_model' and role == 'primary' and group == 'Black'").iloc[0]
     assert row["reason"] == "not measured: every application of white lacks a feature"
-    assert np.isfinite(found.query("theory == 'outcome' and role == 'primary'")["value"]).all()
+    assert np.isfinite(found.query("theory == 'approval_rates' and role == 'primary'")["value"]).all()
 
 
 @pytest.mark.slow
@@ -49,6 +52,6 @@ def test_a_problem_that_a_method_cannot_work_on_has_the_reason(place: Path) -> N
     loans().assign(income=5.0).to_csv(place / "loans.csv", index=False)
     text = SPEC.replace("income: {type: continuous,", "income: {type: continuous, role: [feature, financial],")
     found = verdicts(spec_of(place, text, methods="{cec: {}}", thresholds="[]"))
-    row = found.query("theory == 'reasons' and role == 'primary' and group == 'Black'").iloc[0]
+    row = found.query("theory == 'model_reasons' and role == 'primary' and group == 'Black'").iloc[0]
     assert row["reason"].startswith("not measured: financial feature 'income' is constant among the rows to be matched")
     assert not any(letter.isdigit() for letter in row["reason"]), "no count is told before publication"

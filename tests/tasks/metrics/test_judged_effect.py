@@ -50,7 +50,7 @@ def left_out(**fields: Any) -> dict[str, Any]:
 
 def state(facts: Facts, settings: Verdicts = SETTINGS, bias: float = 0.0) -> tuple[State, str]:
     case = Case(
-        *(Theory.DIRECT, "adjusted", "adjusted_effect", "race", "B", "A", "lender", "primary"),
+        *(Theory.SIMILAR_APPLICANTS, "adjusted", "adjusted_effect", "race", "B", "A", "lender", "primary"),
         *(float("nan"), None, Limit(0.02), Counts(1000, 200, 3000, 600)),
     )
     (verdict,) = judge([judged_case(case, facts, bias, 0.1, settings)], Rules())
@@ -59,33 +59,33 @@ def state(facts: Facts, settings: Verdicts = SETTINGS, bias: float = 0.0) -> tup
 
 def test_an_interval_on_one_side_of_the_limit_is_within_or_outside():
     assert state(Facts(row()))[0] is State.WITHIN
-    assert state(Facts(row(value=0.05)))[0] is State.BREACH
-    assert state(Facts(row(value=0.02)))[0] is State.INSUFFICIENT_EVIDENCE
+    assert state(Facts(row(value=0.05)))[0] is State.OUTSIDE
+    assert state(Facts(row(value=0.02)))[0] is State.INCONCLUSIVE
 
 
 def test_the_limit_is_that_of_the_row():
-    assert state(Facts(row(value=0.015, limit=0.005, se_at_limit=0.002)))[0] is State.BREACH
+    assert state(Facts(row(value=0.015, limit=0.005, se_at_limit=0.002)))[0] is State.OUTSIDE
 
 
 def test_a_part_outside_makes_the_row_outside_and_one_that_may_be_bars_a_pass():
     assert state(Facts(row(), parts=[part("refinance", 0.25)])) == (
-        State.BREACH,
+        State.OUTSIDE,
         "a part lies beyond its limit: product: refinance",
     )
     open_state, reason = state(Facts(row(), parts=[part("refinance", 0.08)]))
-    assert open_state is State.INSUFFICIENT_EVIDENCE
+    assert open_state is State.INCONCLUSIVE
     assert reason.endswith("a part of the group may lie beyond its limit: product: refinance")
 
 
 def test_unseen_columns_widen_parts_as_well():
     facts = Facts(row(value=0.03), parts=[part("refinance", 0.15)])
-    assert state(facts)[0] is State.BREACH
-    assert state(facts, bias=0.05)[0] is State.INSUFFICIENT_EVIDENCE
+    assert state(facts)[0] is State.OUTSIDE
+    assert state(facts, bias=0.05)[0] is State.INCONCLUSIVE
 
 
 def test_without_parts_nothing_is_within():
     settings = SETTINGS.model_copy(update={"parts": PartSettings(by=())})
-    assert state(Facts(row()), settings)[0] is State.INSUFFICIENT_EVIDENCE
+    assert state(Facts(row()), settings)[0] is State.INCONCLUSIVE
 
 
 @pytest.mark.parametrize("depends", [False, True])
@@ -97,7 +97,7 @@ def test_files_that_are_missing_by_decision_open_the_state_and_random_gaps_do_no
         parts=[part("refinance", 0.25)],
     )
     assert facts.missing is depends
-    expected = State.INSUFFICIENT_EVIDENCE if depends else State.BREACH
+    expected = State.INCONCLUSIVE if depends else State.OUTSIDE
     assert state(facts)[0] is expected
     kinds = [finding["kind"] for finding in findings_of({WHOSE: facts}, None, SETTINGS)]
     assert kinds == (["missing"] if depends else ["part"])
@@ -107,7 +107,7 @@ def test_an_excess_without_a_decision_counts_as_denied_and_no_sample_settles_it(
     ended = left_out(excess=0.22, excess_se=0.01)
     facts = Facts(row(), readings={"undecided": reading(0.16, 0.16)}, left_out={"no decision": ended})
     open_state, reason = state(facts)
-    assert open_state is State.INSUFFICIENT_EVIDENCE
+    assert open_state is State.INCONCLUSIVE
     assert "no number of applications settles it" in reason
     (finding,) = findings_of({WHOSE: facts}, None, SETTINGS)
     assert finding["kind"] == "undecided"
@@ -125,15 +125,15 @@ def test_either_groups_excess_is_a_finding_and_a_small_one_is_none():
 
 def test_the_hull_takes_in_bands_and_branches_that_hide_harm_and_no_other():
     bands = Facts(row(value=0.05), readings={"bands": reading(0.01, -0.04, se=0.0)})
-    assert state(replace(bands, readings={"bands": reading(0.01, -0.04)}))[0] is State.INSUFFICIENT_EVIDENCE
+    assert state(replace(bands, readings={"bands": reading(0.01, -0.04)}))[0] is State.INCONCLUSIVE
     through = Facts(row(), readings={"through": reading(0.08, 0.08)})
-    assert state(through)[0] is State.INSUFFICIENT_EVIDENCE
+    assert state(through)[0] is State.INCONCLUSIVE
     assert state(Facts(row(), readings={"through": reading(-0.08, -0.08)}))[0] is State.WITHIN
 
 
 def test_place_is_a_finding_and_leaves_the_state():
     facts = Facts(row(value=0.17), readings={"place": reading(0.03, -0.14)})
-    assert state(facts)[0] is State.BREACH
+    assert state(facts)[0] is State.OUTSIDE
     (finding,) = findings_of({WHOSE: facts}, None, SETTINGS)
     assert (finding["kind"], round(finding["value"], 2)) == ("place", 0.14)
     assert sentence(finding | {"reference_group": "A"}).startswith("14 of the 17 points go through where people live")
@@ -168,12 +168,12 @@ def test_the_targeted_estimate_says_whether_the_effect_hangs_on_its_form():
     assert made == [True, False]
 
 
-def test_limits_are_read_under_either_name_and_a_number_is_points_alone():
-    limits = Limits.model_validate({"similar_applicants": 0.03})
-    assert limits.direct is not None
-    assert (limits.direct.points, limits.direct.times, limits.direct.least) == (0.03, None, 0.0)
-    assert Limits.model_validate(limits.model_dump()) == limits
-    with pytest.raises(ValueError, match="give one of them"):
+def test_a_number_is_points_alone_and_a_key_of_an_earlier_version_is_refused_with_the_new_one():
+    similar = Limits.model_validate({"similar_applicants": 0.03}).similar_applicants
+    assert similar is not None
+    assert (similar.points, similar.times, similar.least) == (0.03, None, 0.0)
+    assert Limits.model_validate(Limits().model_dump()) == Limits()
+    with pytest.raises(ValueError, match="`direct` is now `similar_applicants`"):
         Limits.model_validate({"similar_applicants": 0.03, "direct": 0.02})
 
 

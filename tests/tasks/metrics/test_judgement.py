@@ -29,7 +29,7 @@ RULES = Rules()
 
 def case(value: float, se: float = 0.01, group: str = "Black", **more: object) -> Case:
     known = Case(
-        *(Theory.DIRECT, "adjusted", "adjusted_effect", "race", group, "white", "lender", "primary"),
+        *(Theory.SIMILAR_APPLICANTS, "adjusted", "adjusted_effect", "race", group, "white", "lender", "primary"),
         value,
         Estimated(value, se),
         Limit(0.02),
@@ -43,16 +43,16 @@ def states(*cases: Case) -> list[State]:
 
 
 def test_beyond_inside_and_neither() -> None:
-    assert states(case(0.10)) == [State.BREACH]
+    assert states(case(0.10)) == [State.OUTSIDE]
     assert states(case(0.0)) == [State.WITHIN]
-    assert states(case(0.02)) == [State.INSUFFICIENT_EVIDENCE]
+    assert states(case(0.02)) == [State.INCONCLUSIVE]
     assert states(case(-0.10)) == [State.WITHIN], "a group that is treated better is inside the limit"
 
 
 def test_within_is_an_equivalence_test_and_not_the_absence_of_a_finding() -> None:
     (row,) = judge([case(0.0, se=0.05)], RULES)
     assert row.p_breach > 0.05
-    assert row.state is State.INSUFFICIENT_EVIDENCE
+    assert row.state is State.INCONCLUSIVE
     assert row.detectable == pytest.approx(0.02 + (1.6449 + 0.8416) * 0.05, abs=1e-3)
     assert row.needed == pytest.approx(1800 * ((1.6449 + 0.8416) * 0.05 / 0.02) ** 2, rel=1e-3)
 
@@ -60,13 +60,13 @@ def test_within_is_an_equivalence_test_and_not_the_absence_of_a_finding() -> Non
 def test_the_state_is_read_from_the_interval_alone() -> None:
     for value in (-0.05, 0.0, 0.01, 0.03, 0.045, 0.1):
         for row in judge([case(value), case(0.05, group="Asian"), case(0.0, group="Hispanic")], RULES):
-            assert (row.low > 0.02) == (row.state is State.BREACH)
+            assert (row.low > 0.02) == (row.state is State.OUTSIDE)
             assert (row.high < 0.02) == (row.state is State.WITHIN)
 
 
 def test_what_an_effect_leaves_out_counts_against_a_pass_and_never_for_a_breach() -> None:
     (plain,), (left_out,) = judge([case(0.0, se=0.005)], RULES), judge([case(0.0, se=0.005, left_out=0.06)], RULES)
-    assert (plain.state, left_out.state) == (State.WITHIN, State.INSUFFICIENT_EVIDENCE)
+    assert (plain.state, left_out.state) == (State.WITHIN, State.INCONCLUSIVE)
     assert left_out.high == pytest.approx(plain.high + 0.06)
     assert (left_out.low, left_out.p_breach) == (plain.low, plain.p_breach)
     assert "6.0 % more of the group denied on files that lack a column" in left_out.reason
@@ -75,9 +75,9 @@ def test_what_an_effect_leaves_out_counts_against_a_pass_and_never_for_a_breach(
 
 def test_holm_costs_a_row_what_its_neighbours_are_judged_with() -> None:
     just = 0.02 + 1.75 * 0.01  # beyond at 0.05, not at 0.025
-    assert states(case(just)) == [State.BREACH]
-    assert states(case(just), case(0.02, group="Asian")) == [State.INSUFFICIENT_EVIDENCE] * 2
-    assert states(case(just), case(0.2, group="Asian")) == [State.BREACH] * 2
+    assert states(case(just)) == [State.OUTSIDE]
+    assert states(case(just), case(0.02, group="Asian")) == [State.INCONCLUSIVE] * 2
+    assert states(case(just), case(0.2, group="Asian")) == [State.OUTSIDE] * 2
 
 
 @given(st.integers(0, 5), st.integers(0, 5))
@@ -95,7 +95,7 @@ def test_rows_that_are_only_shown_change_no_state(beside: int, few: int) -> None
 def test_too_few_people_are_too_little_evidence_whatever_the_p(counts: Counts) -> None:
     for value in (0.5, -0.5):
         (row,) = judge([case(value, se=0.001, counts=counts)], RULES)
-        assert row.state is State.INSUFFICIENT_EVIDENCE
+        assert row.state is State.INCONCLUSIVE
         assert "that a verdict needs" in row.reason
 
 
@@ -105,44 +105,50 @@ def ratio(approved: int, n: int, reference: int, of: int, limit: float = 0.8) ->
     known = RatioOfShares(approved, n, reference, of)
     whose = ("race", "Black", "white", "lender", "primary")
     return Case(
-        Theory.OUTCOME, "outcomes", "approval_rate_ratio", *whose, value, known, Limit(limit, "at_least"), counts
+        Theory.APPROVAL_RATES, "outcomes", "approval_rate_ratio", *whose, value, known, Limit(limit, "at_least"), counts
     )
 
 
 def test_a_raw_ratio_may_breach_with_few_people_and_never_pass() -> None:
-    assert states(ratio(0, 30, 1500, 1940)) == [State.BREACH]
-    assert states(ratio(30, 30, 1500, 1940)) == [State.INSUFFICIENT_EVIDENCE]
+    assert states(ratio(0, 30, 1500, 1940)) == [State.OUTSIDE]
+    assert states(ratio(30, 30, 1500, 1940)) == [State.INCONCLUSIVE]
 
 
 def test_bostons_ratios() -> None:
-    assert states(ratio(133, 197, 1527, 1681), ratio(85, 111, 1527, 1681)) == [State.INSUFFICIENT_EVIDENCE] * 2
+    assert states(ratio(133, 197, 1527, 1681), ratio(85, 111, 1527, 1681)) == [State.INCONCLUSIVE] * 2
     both = judge([ratio(133, 197, 1527, 1681, 0.9), ratio(85, 111, 1527, 1681, 0.9)], RULES)
-    assert [row.state for row in both] == [State.BREACH, State.INSUFFICIENT_EVIDENCE]
+    assert [row.state for row in both] == [State.OUTSIDE, State.INCONCLUSIVE]
     assert (both[0].low < 0.743 < both[0].high, both[1].high) == (True, pytest.approx(0.909, abs=1e-3))
 
 
 def test_an_estimate_within_what_unseen_columns_may_do_is_settled_by_no_number() -> None:
     (row,) = judge([case(0.07, evidence=Estimated(0.07, 0.006, bias=0.14))], RULES)
-    assert (row.state, math.isinf(row.needed)) == (State.INSUFFICIENT_EVIDENCE, True)
+    assert (row.state, math.isinf(row.needed)) == (State.INCONCLUSIVE, True)
     assert "no number of applications settles it" in row.reason
     assert "widened by 0.140" in row.reason
 
 
 def of_test(p: float, value: float) -> Case:
     return replace(
-        case(value), theory=Theory.RECOURSE, measure="infeasible", evidence=None, limit=Limit(0.05), p=p, role="adds"
+        case(value),
+        theory=Theory.PATH_TO_APPROVAL,
+        measure="infeasible",
+        evidence=None,
+        limit=Limit(0.05),
+        p=p,
+        role="adds",
     )
 
 
 def test_a_test_without_an_interval_can_add_a_breach_and_never_a_pass() -> None:
-    assert states(of_test(0.01, 0.2)) == [State.BREACH]
-    assert states(of_test(0.01, 0.04)) == [State.INSUFFICIENT_EVIDENCE], "a small difference"
-    assert states(of_test(0.9, -0.2)) == [State.INSUFFICIENT_EVIDENCE]
+    assert states(of_test(0.01, 0.2)) == [State.OUTSIDE]
+    assert states(of_test(0.01, 0.04)) == [State.INCONCLUSIVE], "a small difference"
+    assert states(of_test(0.9, -0.2)) == [State.INCONCLUSIVE]
 
 
 def test_a_p_that_holm_finds_too_large_for_its_draws_is_told() -> None:
     rows = judge([replace(of_test(0.005, 0.2), group=str(number)) for number in range(12)], RULES)
-    assert {row.state for row in rows} == {State.INSUFFICIENT_EVIDENCE}
+    assert {row.state for row in rows} == {State.INCONCLUSIVE}
     assert all("p 0.005 is above the level 0.0042 of so many comparisons: more draws" in row.reason for row in rows)
     (alone,) = judge([of_test(0.5, 0.2)], RULES)
     assert "more draws" not in alone.reason
@@ -155,14 +161,14 @@ def test_without_a_limit_a_row_is_told_and_not_judged() -> None:
 
 def theory(*cases: Case, why: str = "") -> State:
     rows = judge(cases, RULES)
-    return conclude(rows, disagreeing(rows).get(Theory.DIRECT, ()), why).state
+    return conclude(rows, disagreeing(rows).get(Theory.SIMILAR_APPLICANTS, ()), why).state
 
 
 def test_a_theory_is_within_only_if_every_group_is() -> None:
     assert theory(case(0.0), case(0.0, group="Asian")) is State.WITHIN
-    assert theory(case(0.0), case(0.02, group="Asian")) is State.INSUFFICIENT_EVIDENCE
-    assert theory(case(0.0), case(0.0, group="Asian", evidence=None, problem="refused")) is State.INSUFFICIENT_EVIDENCE
-    assert theory(case(0.0), case(0.2, group="Asian")) is State.BREACH
+    assert theory(case(0.0), case(0.02, group="Asian")) is State.INCONCLUSIVE
+    assert theory(case(0.0), case(0.0, group="Asian", evidence=None, problem="refused")) is State.INCONCLUSIVE
+    assert theory(case(0.0), case(0.2, group="Asian")) is State.OUTSIDE
     assert theory() is State.NOT_RUN
     assert theory(case(0.1, limit=None)) is State.NO_LIMIT
 
@@ -170,35 +176,39 @@ def test_a_theory_is_within_only_if_every_group_is() -> None:
 def test_methods_that_exclude_each_other_make_it_too_little_evidence() -> None:
     st_effect = case(0.1, measure="st_effect", role="beside")
     rows = judge([case(0.0), st_effect], RULES)
-    (said,) = disagreeing(rows)[Theory.DIRECT]
-    assert (said.whose, "st_effect breach" in said.pair) == (("lender", "race", "Black"), True)
-    assert conclude(rows, [said]).state is State.INSUFFICIENT_EVIDENCE
+    (said,) = disagreeing(rows)[Theory.SIMILAR_APPLICANTS]
+    assert (said.whose, "st_effect outside" in said.pair) == (("lender", "race", "Black"), True)
+    assert conclude(rows, [said]).state is State.INCONCLUSIVE
     assert conclude(rows, [said]).reason.startswith("methods disagree")
 
 
 def test_a_breach_beside_alone_is_no_breach_of_the_theory() -> None:
-    assert theory(case(0.02), case(0.1, measure="st_effect", role="beside")) is State.INSUFFICIENT_EVIDENCE
+    assert theory(case(0.02), case(0.1, measure="st_effect", role="beside")) is State.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(
     ("direct", "outcome", "named", "expected"),
     [
-        (State.BREACH, State.WITHIN, False, State.BREACH),
-        (State.INSUFFICIENT_EVIDENCE, State.WITHIN, False, State.INSUFFICIENT_EVIDENCE),
+        (State.OUTSIDE, State.WITHIN, False, State.OUTSIDE),
+        (State.INCONCLUSIVE, State.WITHIN, False, State.INCONCLUSIVE),
         (State.NOT_RUN, State.WITHIN, False, State.WITHIN),
-        (State.NOT_RUN, State.WITHIN, True, State.INSUFFICIENT_EVIDENCE),
-        (State.NO_LIMIT, State.WITHIN, True, State.INSUFFICIENT_EVIDENCE),
+        (State.NOT_RUN, State.WITHIN, True, State.INCONCLUSIVE),
+        (State.NO_LIMIT, State.WITHIN, True, State.INCONCLUSIVE),
         (State.NOT_RUN, State.NO_LIMIT, False, State.NOT_RUN),
         (State.WITHIN, State.WITHIN, True, State.WITHIN),
     ],
 )
 def test_the_gate(direct: State, outcome: State, named: bool, expected: State) -> None:
-    gate = (Theory.DIRECT, Theory.OUTCOME)
-    assert overall({Theory.DIRECT: direct, Theory.OUTCOME: outcome}, gate, named=named) is expected
+    gate = (Theory.SIMILAR_APPLICANTS, Theory.APPROVAL_RATES)
+    assert overall({Theory.SIMILAR_APPLICANTS: direct, Theory.APPROVAL_RATES: outcome}, gate, named=named) is expected
 
 
 def test_a_theory_outside_the_gate_decides_nothing() -> None:
-    found = overall({Theory.RECOURSE: State.BREACH, Theory.DIRECT: State.WITHIN}, (Theory.DIRECT,), named=False)
+    found = overall(
+        {Theory.PATH_TO_APPROVAL: State.OUTSIDE, Theory.SIMILAR_APPLICANTS: State.WITHIN},
+        (Theory.SIMILAR_APPLICANTS,),
+        named=False,
+    )
     assert found is State.WITHIN
 
 

@@ -9,7 +9,7 @@ from schemas.audit.limits import Limits, Unseen
 
 
 @pytest.mark.parametrize("value", [0, -0.1, 1, 1.5, float("nan")])
-@pytest.mark.parametrize("theory", ["direct", "total", "reasons", "outcome"])
+@pytest.mark.parametrize("theory", ["similar_applicants", "causal_model", "model_reasons", "approval_rates"])
 def test_a_limit_that_nobody_can_keep_or_miss_is_refused(theory: str, value: float) -> None:
     with pytest.raises(ValidationError):
         Limits.model_validate({theory: value})

@@ -73,7 +73,7 @@ def test_a_ratio_to_zero_is_undefined() -> None:
     ratio = one(summarise(shares(white=(0, 200), Black=(30, 100)), {}, PLAN), "infeasible_share_ratio", "Black")
     assert math.isnan(ratio.value)
     (judged,) = judge([ratio], [Limit("infeasible_share_ratio", None, None, -math.inf, 2)], 30)
-    assert judged.state is State.INSUFFICIENT_EVIDENCE
+    assert judged.state is State.INCONCLUSIVE
 
 
 def test_a_share_that_nobody_has_is_no_surer_beside_what_was_drawn_than_by_itself() -> None:
@@ -82,7 +82,7 @@ def test_a_share_that_nobody_has_is_no_surer_beside_what_was_drawn_than_by_itsel
     own, gap = (one(found, f"infeasible_share{end}", "Black") for end in ("", "_size_matched_difference"))
     assert gap.high == pytest.approx(own.high - 0.02)
     (judged,) = judge([gap], [Limit("infeasible_share_size_matched_difference", None, None, -math.inf, 0.05)], 30)
-    assert judged.state is State.INSUFFICIENT_EVIDENCE
+    assert judged.state is State.INCONCLUSIVE
 
 
 def test_size_matched_by_hand() -> None:
@@ -95,7 +95,7 @@ def test_size_matched_by_hand() -> None:
     assert gap.low < drawn.min() - 0.3 + 0.02  # the draws spread, and the sampling error of the group, count
     assert gap.low < 0 < gap.high  # inside the range of its size: no disparity is claimed
     (judged,) = judge([gap], [Limit("infeasible_share_size_matched_difference", None, None, -math.inf, 0.05)], 30)
-    assert judged.state is not State.BREACH
+    assert judged.state is not State.OUTSIDE
 
 
 def measure(value: float, low: float, high: float, n: int = 100) -> Measure:
@@ -105,14 +105,14 @@ def measure(value: float, low: float, high: float, n: int = 100) -> Measure:
 @pytest.mark.parametrize(
     ("m", "state"),
     [
-        (measure(0.5, 0.4, 0.6), State.BREACH),
+        (measure(0.5, 0.4, 0.6), State.OUTSIDE),
         (measure(0.1, 0.0, 0.2), State.WITHIN),
-        (measure(0.3, 0.2, 0.4), State.INSUFFICIENT_EVIDENCE),
-        (measure(0.1, 0.0, 0.2, n=29), State.INSUFFICIENT_EVIDENCE),
-        (measure(0.5, 0.4, 0.6, n=3), State.INSUFFICIENT_EVIDENCE),
-        (measure(math.nan, 0.0, 0.2), State.INSUFFICIENT_EVIDENCE),
-        (measure(0.1, math.nan, 0.2), State.INSUFFICIENT_EVIDENCE),
-        (measure(0.1, 0.0, math.inf), State.INSUFFICIENT_EVIDENCE),
+        (measure(0.3, 0.2, 0.4), State.INCONCLUSIVE),
+        (measure(0.1, 0.0, 0.2, n=29), State.INCONCLUSIVE),
+        (measure(0.5, 0.4, 0.6, n=3), State.INCONCLUSIVE),
+        (measure(math.nan, 0.0, 0.2), State.INCONCLUSIVE),
+        (measure(0.1, math.nan, 0.2), State.INCONCLUSIVE),
+        (measure(0.1, 0.0, math.inf), State.INCONCLUSIVE),
     ],
 )
 def test_states(m: Measure, state: State) -> None:
@@ -131,9 +131,9 @@ def test_without_a_threshold_nothing_passes() -> None:
 def test_a_measure_whose_interval_is_not_known_to_cover_is_descriptive_and_never_within() -> None:
     limit = Limit("infeasible_share", None, None, -math.inf, 0.25)
     (judged,) = judge([measure(0.1, 0.0, 0.2)], [limit], 30, covering=())
-    assert (judged.state, judged.reason.split(":")[0]) == (State.INSUFFICIENT_EVIDENCE, "descriptive")
+    assert (judged.state, judged.reason.split(":")[0]) == (State.INCONCLUSIVE, "for information")
     (judged,) = judge([measure(0.1, 0.0, 0.2)], [], 30, covering=())
-    assert judged.state is State.DESCRIPTIVE
+    assert judged.state is State.INFORMATION
 
 
 @given(st.floats(), st.floats(), st.floats(), st.integers(0, 200))
@@ -151,7 +151,7 @@ def test_a_mean_over_few_defined_units_is_no_verdict() -> None:
     (m,) = [x for x in summarise([costs], {}, PLAN) if x.reference_group is None]
     assert (m.n, m.fewest) == (60, 4)
     (judged,) = judge([m], [Limit("burden", None, None, -math.inf, 5)], 30)
-    assert judged.state is State.INSUFFICIENT_EVIDENCE
+    assert judged.state is State.INCONCLUSIVE
 
 
 def test_a_group_without_anything_to_measure_is_too_little_evidence() -> None:
@@ -159,7 +159,7 @@ def test_a_group_without_anything_to_measure_is_too_little_evidence() -> None:
     everyone = {("lender", "race", group) for group in ("white", "Black", "Asian")}
     limit = Limit("infeasible_share_difference", None, None, -math.inf, 0.05)
     (gap,) = unmeasured(found, [limit, limit], everyone, PLAN)
-    assert (gap.group, gap.n, gap.state) == ("Asian", 0, State.INSUFFICIENT_EVIDENCE)
+    assert (gap.group, gap.n, gap.state) == ("Asian", 0, State.INCONCLUSIVE)
     assert gap.family.method == "fgce"
 
 
@@ -168,7 +168,7 @@ def test_a_limit_that_finds_nothing_is_no_pass(maker: str | None) -> None:
     everyone = {("lender", "race", "white"), ("lender", "race", "Black")}
     found = unmeasured([], [Limit("burden", "fgce", maker, -math.inf, 1)], everyone, PLAN)
     assert {(m.family.decision_maker, m.group) for m in found} == {(maker or "lender", g) for g in ("white", "Black")}
-    assert {m.state for m in found} == {State.INSUFFICIENT_EVIDENCE}
+    assert {m.state for m in found} == {State.INCONCLUSIVE}
 
 
 def test_known_names_are_the_measures_and_their_comparisons() -> None:
@@ -213,10 +213,10 @@ def of_formula(value: float, low: float, high: float, note: str = "") -> Given:
 def test_an_aggregate_brings_its_own_interval_and_is_judged_by_it() -> None:
     limit = Limit("adjusted_effect", None, None, -math.inf, 0.05)
     for value, low, high, state in (
-        (0.13, 0.06, 0.19, State.BREACH),
+        (0.13, 0.06, 0.19, State.OUTSIDE),
         (0.02, 0.01, 0.04, State.WITHIN),
-        (0.04, 0.01, 0.07, State.INSUFFICIENT_EVIDENCE),
-        (0.13, math.nan, math.nan, State.INSUFFICIENT_EVIDENCE),
+        (0.04, 0.01, 0.07, State.INCONCLUSIVE),
+        (0.13, math.nan, math.nan, State.INCONCLUSIVE),
     ):
         (found,) = judge(summarise([], {}, PLAN, [of_formula(value, low, high)]), [limit], 30)
         assert found.state is state
@@ -232,5 +232,5 @@ def test_an_interval_of_a_formula_need_not_hold_the_value_of_resamples_and_has_w
 def test_poor_support_is_too_little_evidence_whatever_the_interval() -> None:
     limit = Limit("adjusted_effect", None, None, -math.inf, 0.05)
     (found,) = judge(summarise([], {}, PLAN, [of_formula(0.13, 0.06, 0.19, Note.POOR_SUPPORT)]), [limit], 30)
-    assert found.state is State.INSUFFICIENT_EVIDENCE
+    assert found.state is State.INCONCLUSIVE
     assert found.reason == "too few of the group are where applicants of both groups are found"

@@ -25,13 +25,13 @@ from tasks.metrics.algorithm.monitoring import (
 SEQUENCE = MonitoringRule()
 
 
-def estimate(year, value, se=0.01, *, group="Black", theory="direct", limit=0.02, **more):
+def estimate(year, value, se=0.01, *, group="Black", theory="similar_applicants", limit=0.02, **more):
     fixed = {"attribute": "race", "decision_maker": "lender", "measure": "effect"}
     return YearEstimate(year, theory, group=group, value=value, se=se, limit=limit, **{**fixed, **more})
 
 
 def ratio(year, value, se=0.02, **more):
-    return estimate(year, value, se, theory="outcome", limit=0.8, side="at_least", scale="log", **more)
+    return estimate(year, value, se, theory="approval_rates", limit=0.8, side="at_least", scale="log", **more)
 
 
 def years(values, first=2016, make=estimate, **more):
@@ -48,7 +48,7 @@ def states(estimates, rule=SEQUENCE):
 
 def test_a_lender_beyond_its_limit_is_found_when_the_years_have_said_enough():
     rows = monitor(years([0.038] * 4), SEQUENCE)
-    assert [row.state for row in rows] == [State.INSUFFICIENT_EVIDENCE] * 2 + [State.BREACH] * 2  # 1.8 errors beyond
+    assert [row.state for row in rows] == [State.INCONCLUSIVE] * 2 + [State.OUTSIDE] * 2  # 1.8 errors beyond
     half = radius(2 / 0.01**2, 1 / 0.01**2, 0.1)
     assert (rows[1].pooled_low, rows[1].pooled_high) == pytest.approx((0.038 - half, 0.038 + half))
     assert rows[3].first_breach == 2018
@@ -56,12 +56,12 @@ def test_a_lender_beyond_its_limit_is_found_when_the_years_have_said_enough():
 
 
 def test_an_honest_lender_comes_to_be_within():
-    assert states(years([0.0] * 5, se=0.012)) == [State.INSUFFICIENT_EVIDENCE] * 2 + [State.WITHIN] * 3
+    assert states(years([0.0] * 5, se=0.012)) == [State.INCONCLUSIVE] * 2 + [State.WITHIN] * 3
 
 
 def test_what_must_be_at_least_the_limit_is_worked_on_logarithms():
     rows = monitor(years([0.70, 0.72], make=ratio), SEQUENCE)
-    assert [row.state for row in rows] == [State.BREACH, State.BREACH]
+    assert [row.state for row in rows] == [State.OUTSIDE, State.OUTSIDE]
     pooled = (math.log(0.70) + math.log(0.72)) / 2
     half = radius(2 / 0.02**2, 1 / 0.02**2, 0.1)
     assert rows[1].pooled == pytest.approx(math.exp(pooled))
@@ -74,9 +74,9 @@ def test_what_must_be_at_least_the_limit_is_worked_on_logarithms():
 
 def test_columns_that_are_not_complete_take_a_breach_away():
     plain, wide = years([0.08] * 3), years([0.08] * 3, bias=0.05)
-    assert states(plain)[-1] is State.BREACH
+    assert states(plain)[-1] is State.OUTSIDE
     rows = monitor(wide, SEQUENCE)
-    assert rows[-1].state is State.INSUFFICIENT_EVIDENCE
+    assert rows[-1].state is State.INCONCLUSIVE
     assert rows[-1].pooled_low == pytest.approx(monitor(plain, SEQUENCE)[-1].pooled_low - 0.05)
     assert "widened on both sides" in rows[-1].reason
 
@@ -91,13 +91,11 @@ def test_more_judged_groups_make_the_band_wider_and_other_theories_do_not():
 
 def test_bonferroni_and_none_take_each_year_alone():
     alone = monitor(years([0.02, 0.02 + 1.7 * 0.01]), MonitoringRule("none"))
-    assert [row.state for row in alone] == [State.INSUFFICIENT_EVIDENCE, State.BREACH]
+    assert [row.state for row in alone] == [State.INCONCLUSIVE, State.OUTSIDE]
     assert all("probability 0.34" in row.reason for row in alone)
     planned = MonitoringRule("bonferroni", years=2)
-    assert (
-        states(years([0.02, 0.02 + 1.7 * 0.01, 0.5]), planned) == [State.INSUFFICIENT_EVIDENCE] * 3
-    )  # 1.96, then spent
-    assert states(years([0.02, 0.02 + 2.0 * 0.01]), planned)[1] is State.BREACH
+    assert states(years([0.02, 0.02 + 1.7 * 0.01, 0.5]), planned) == [State.INCONCLUSIVE] * 3  # 1.96, then spent
+    assert states(years([0.02, 0.02 + 2.0 * 0.01]), planned)[1] is State.OUTSIDE
 
 
 def test_the_difference_of_two_years_has_no_state():
@@ -163,7 +161,7 @@ def test_another_limit_is_another_sequence():
 def test_a_gap_is_no_pass_and_no_number_and_the_sequence_goes_on():
     gap = estimate(2018, math.nan, math.nan, gap="withheld")
     rows = followed([*years([0.05] * 2), gap, estimate(2019, 0.05)])
-    assert rows["Black", 2018].state is State.INSUFFICIENT_EVIDENCE
+    assert rows["Black", 2018].state is State.INCONCLUSIVE
     assert math.isnan(rows["Black", 2018].pooled)
     assert rows["Black", 2018].reason == "withheld"
     without = followed([*years([0.05] * 2), estimate(2019, 0.05)])

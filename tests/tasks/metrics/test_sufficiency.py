@@ -46,7 +46,7 @@ def test_without_a_group_of_enough_people_the_audit_ends(groups: dict[str, tuple
     with pytest.raises(TooLittleEvidenceError) as error:
         check(groups=groups)
     said = str(error.value)
-    assert error.value.exit_code is ExitCode.INSUFFICIENT_EVIDENCE
+    assert error.value.exit_code is ExitCode.INCONCLUSIVE
     assert f"too few are {small};" in said
     assert "30 applications, 10 approved and 10 denied" in said
     assert len(said) <= 240
@@ -100,7 +100,7 @@ def test_a_year_of_a_back_fill_is_recorded_as_insufficient(tmp_path: Path) -> No
     year_of_loans(WITHIN).head(24).to_csv(tmp_path / f"loans_{WITHIN}.csv", index=False)
     lake = Lake(tmp_path / "lake")
     attempt = audit_year(yearly_spec(tmp_path), WITHIN, lake)
-    assert (attempt.state, attempt.exit_code) == ("insufficient", ExitCode.INSUFFICIENT_EVIDENCE)
+    assert (attempt.state, attempt.exit_code) == ("inconclusive", ExitCode.INCONCLUSIVE)
     assert attempt.message.startswith(f"insufficient evidence in {WITHIN}: too few are ")
     assert (attempt.run, lake.storage.glob("stages/score/*")) == (None, [])
 

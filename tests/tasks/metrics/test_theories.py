@@ -91,14 +91,14 @@ def test_groups_that_are_no_people_and_those_only_reported_are_not_judged() -> N
 
 def test_each_theory_has_its_own_state() -> None:
     found = states(gathered(effect("adjusted_effect", 0.1), effect("cst_effect", 0.0), effect("st_effect", 0.1)))
-    assert (found[Theory.DIRECT], found[Theory.TOTAL]) == (State.BREACH, State.WITHIN)
-    assert (found[Theory.RECOURSE], found[Theory.REASONS]) == (State.NOT_RUN, State.NOT_RUN)
+    assert (found[Theory.SIMILAR_APPLICANTS], found[Theory.CAUSAL_MODEL]) == (State.OUTSIDE, State.WITHIN)
+    assert (found[Theory.PATH_TO_APPROVAL], found[Theory.MODEL_REASONS]) == (State.NOT_RUN, State.NOT_RUN)
 
 
 def test_a_method_that_refused_a_judged_group_is_no_pass() -> None:
     statistics = EVERYBODY + decided(Asian=(60, 300))
     refused = gathered(effect("adjusted_effect", 0.0), statistics=statistics)
-    assert states(refused)[Theory.DIRECT] is State.INSUFFICIENT_EVIDENCE
+    assert states(refused)[Theory.SIMILAR_APPLICANTS] is State.INCONCLUSIVE
     nan = effect("adjusted_effect", math.nan, group="Asian", note="too_few_events")
     (case,) = [
         case
@@ -111,52 +111,64 @@ def test_a_method_that_refused_a_judged_group_is_no_pass() -> None:
 @pytest.mark.parametrize("note", [Note.POOR_SUPPORT, Note.FEW_CLUSTERS, Note.ROWS_INDEPENDENT])
 def test_poor_support_and_few_clusters_are_told_and_not_judged(note: Note) -> None:
     found = gathered(effect("adjusted_effect", 0.2, note=f"other; {note}"))
-    assert states(found)[Theory.DIRECT] is State.INSUFFICIENT_EVIDENCE
+    assert states(found)[Theory.SIMILAR_APPLICANTS] is State.INCONCLUSIVE
 
 
 @pytest.mark.parametrize("said", [False, None, "CHECK"])
 def test_columns_that_are_lacking_widen_direct_and_nothing_else(said: object) -> None:
     given = (effect("adjusted_effect", 0.1), effect("st_effect", 0.1), effect("cst_effect", 0.1))
-    assert states(gathered(*given))[Theory.DIRECT] is State.BREACH
+    assert states(gathered(*given))[Theory.SIMILAR_APPLICANTS] is State.OUTSIDE
     lacking = gathered(*given, settings=Verdicts(columns_complete=said))
-    assert states(lacking)[Theory.DIRECT] is State.INSUFFICIENT_EVIDENCE
-    assert states(lacking)[Theory.TOTAL] is State.BREACH
+    assert states(lacking)[Theory.SIMILAR_APPLICANTS] is State.INCONCLUSIVE
+    assert states(lacking)[Theory.CAUSAL_MODEL] is State.OUTSIDE
     rows = tables(lacking, profile="internal")[VERDICTS.name].to_pylist()
     bias = math.sqrt(0.146 * 0.072 / (1 - 0.072))
     by = {row["measure"]: row for row in rows if row["group"] == "Black" and row["role"] != "watch"}
     assert by["adjusted_effect"]["bias"] == by["st_effect"]["bias"] == pytest.approx(bias)
     assert by["cst_effect"]["bias"] == 0
     words = effect_words(by["adjusted_effect"])
-    assert words.startswith("+10.0 points [+8.0, +12.0], robustness value 10.0 %; for unseen columns [")
+    assert words.startswith("-10 points [-12, -8], robustness value 10.0 %; for unseen columns [")
 
 
 def test_denials_that_an_effect_leaves_out_are_told_and_keep_it_from_a_pass() -> None:
     """50 of the 90 denied of the group lack a column, and 20 of the 200 of the reference group."""
     whole = effect("adjusted_effect", 0.0, se=0.005)
     part = replace(whole, inference=replace(whole.inference, counts=(250, 40, 1480, 180)))
-    assert states(gathered(whole))[Theory.DIRECT] is State.WITHIN
-    assert states(gathered(part))[Theory.DIRECT] is State.INSUFFICIENT_EVIDENCE
+    assert states(gathered(whole))[Theory.SIMILAR_APPLICANTS] is State.WITHIN
+    assert states(gathered(part))[Theory.SIMILAR_APPLICANTS] is State.INCONCLUSIVE
     (row,) = [case for case in gathered(part).cases() if case.measure == "adjusted_effect"]
     assert row.counts == (250, 40, 1480, 180), "what the row rests on, and not all applications"
     assert row.left_out == pytest.approx(50 / 300 - 20 / 1500)
     fewer = replace(whole, inference=replace(whole.inference, counts=(300, 90, 1400, 100)))
-    assert states(gathered(fewer))[Theory.DIRECT] is State.WITHIN, "what the reference group lost is no harm"
+    assert states(gathered(fewer))[Theory.SIMILAR_APPLICANTS] is State.WITHIN, (
+        "what the reference group lost is no harm"
+    )
 
 
 def test_a_method_without_an_interval_is_descriptive() -> None:
     without = replace(effect("cst_effect", 0.2), inference=None)
-    assert states(gathered(without))[Theory.TOTAL] is State.INSUFFICIENT_EVIDENCE
+    assert states(gathered(without))[Theory.CAUSAL_MODEL] is State.INCONCLUSIVE
 
 
 def test_numbers_are_printed_in_the_unit_of_their_measure() -> None:
-    row = {"theory": Theory.TOTAL, "scale": "linear", "side": "at_most", "limit": 0.05}
+    row = {"theory": Theory.CAUSAL_MODEL, "scale": "linear", "side": "at_most", "limit": 0.05}
+    row |= {"measure": "cst_effect", "role": "primary", "hull_low": None, "hull_high": None}
     row |= {"value": -0.0449, "low": -0.0612, "high": 0.0, "bias": 0.0}
-    assert (effect_words(row), limit_words(row)) == ("-4.5 points [-6.1, +0.0]", "at most 5.0 points")
-    score = {**row, "theory": Theory.REASONS}
+    assert (effect_words(row), limit_words(row)) == ("+4 points [+0, +6]", "at least -5 points")
+    score = {**row, "theory": Theory.MODEL_REASONS}
     assert (effect_words(score), limit_words(score)) == ("-0.0449 [-0.0612, 0]", "at most 0.05")
-    cost = {**row, "theory": Theory.OWN, "value": 12.25, "low": None, "limit": 20.0}
+    cost = {**row, "theory": Theory.OWN_LIMITS, "value": 12.25, "low": None, "limit": 20.0}
     assert (effect_words(cost), limit_words(cost)) == ("12.2", "at most 20")
-    ratio = {**row, "scale": "log", "side": "at_least", "limit": 0.8, "value": 0.7431, "low": 0.7, "high": 0.812}
+    ratio = {
+        **row,
+        "theory": Theory.APPROVAL_RATES,
+        "scale": "log",
+        "side": "at_least",
+        "limit": 0.8,
+        "value": 0.7431,
+        "low": 0.7,
+        "high": 0.812,
+    }
     assert (effect_words(ratio), limit_words(ratio)) == ("0.74 [0.70, 0.81]", "at least 0.80")
 
 
@@ -165,7 +177,7 @@ def test_a_fitted_model_has_no_answer_to_direct() -> None:
     settings = Verdicts(columns_complete=True, decision_makers=("model",))
     found = gathered(effect("adjusted_effect", 0.2, maker="model"), settings=settings, statistics=statistics)
     judged = verdicts.judged(found, [], settings)
-    direct = judged.theories[Theory.DIRECT]
+    direct = judged.theories[Theory.SIMILAR_APPLICANTS]
     assert (direct.state, direct.reason) == (State.NOT_RUN, NOT_DIRECT)
 
 
@@ -173,25 +185,27 @@ def test_a_fitted_model_that_is_taken_as_given_has_no_verdict() -> None:
     statistics = EVERYBODY + decided("model", white=(200, 1500), Black=(90, 300))
     settings = Verdicts(columns_complete=True, decision_makers=("model",))
     found = gathered(effect("cst_effect", 0.3, maker="model"), settings=settings, statistics=statistics)
-    assert states(found)[Theory.TOTAL] is State.INSUFFICIENT_EVIDENCE
+    assert states(found)[Theory.CAUSAL_MODEL] is State.INCONCLUSIVE
     (row,) = [case for case in found.cases() if case.measure == "cst_effect"]
     assert "fitted to these rows" in row.problem
     given = replace(found, model_is_fitted=False)
-    assert states(given)[Theory.TOTAL] is State.BREACH, "of a rule or a file nothing is estimated"
+    assert states(given)[Theory.CAUSAL_MODEL] is State.OUTSIDE, "of a rule or a file nothing is estimated"
 
 
 def test_approvals_of_a_fitted_model_are_judged_by_its_refits_alone() -> None:
     statistics = decided("model", white=(200, 1500), Black=(200, 300))
     settings = Verdicts(columns_complete=True, decision_makers=("model",))
     held = gathered(settings=settings, statistics=statistics)
-    (row,) = [case for case in held.cases() if case.theory is Theory.OUTCOME and case.role == "primary"]
+    (row,) = [case for case in held.cases() if case.theory is Theory.APPROVAL_RATES and case.role == "primary"]
     assert row.evidence is None
     assert "fitted to these rows" in row.problem
-    assert states(held)[Theory.OUTCOME] is State.INSUFFICIENT_EVIDENCE
+    assert states(held)[Theory.APPROVAL_RATES] is State.INCONCLUSIVE
     drawn = np.random.default_rng(1).normal(0, 0.02, (2, 200))
     refitted = {("race", "white"): 1300 / 1500 + drawn[0], ("race", "Black"): 100 / 300 + drawn[1]}
-    assert states(replace(held, refitted=refitted))[Theory.OUTCOME] is State.BREACH
-    assert states(replace(held, model_is_fitted=False))[Theory.OUTCOME] is State.BREACH, "a rule has no fitting error"
+    assert states(replace(held, refitted=refitted))[Theory.APPROVAL_RATES] is State.OUTSIDE
+    assert states(replace(held, model_is_fitted=False))[Theory.APPROVAL_RATES] is State.OUTSIDE, (
+        "a rule has no fitting error"
+    )
 
 
 def exchanged(raised: int, lowered: int, n: int = 300, **refused: str) -> Given:
@@ -214,11 +228,11 @@ def of_given_model(*given: Given, makers: tuple[str, ...] | None = ("model",)) -
 @pytest.mark.parametrize(
     ("raised", "lowered", "state"),
     [
-        (20, 0, State.BREACH),
+        (20, 0, State.OUTSIDE),
         (0, 0, State.WITHIN),
         (0, 30, State.WITHIN),
-        (5, 0, State.INSUFFICIENT_EVIDENCE),
-        (60, 60, State.INSUFFICIENT_EVIDENCE),
+        (5, 0, State.INCONCLUSIVE),
+        (60, 60, State.INCONCLUSIVE),
     ],
 )
 def test_a_given_model_is_judged_by_its_own_answer_and_nothing_is_unseen(
@@ -233,18 +247,22 @@ def test_a_given_model_is_judged_by_its_own_answer_and_nothing_is_unseen(
 def test_a_model_is_asked_beside_the_lender_only_where_the_spec_asks_for_it() -> None:
     harm = exchanged(90, 0)
     for makers, wanted in ((None, {"lender"}), (("lender",), {"lender"}), (("lender", "model"), {"lender", "model"})):
-        cases = [case for case in of_given_model(harm, makers=makers).cases() if case.theory is Theory.DIRECT]
+        cases = [
+            case for case in of_given_model(harm, makers=makers).cases() if case.theory is Theory.SIMILAR_APPLICANTS
+        ]
         assert {case.decision_maker for case in cases} == wanted
         assert {c.measure for c in cases if c.decision_maker == "model"} <= {"exchanged_effect"}
-    assert states(of_given_model(harm, makers=("lender", "model")))[Theory.DIRECT] is State.BREACH
+    assert states(of_given_model(harm, makers=("lender", "model")))[Theory.SIMILAR_APPLICANTS] is State.OUTSIDE
 
 
 def test_a_given_model_that_does_not_take_the_group_has_no_answer_and_a_refusal_is_no_pass() -> None:
-    direct = verdicts.judged(of_given_model(), [], Verdicts()).theories[Theory.DIRECT]
+    direct = verdicts.judged(of_given_model(), [], Verdicts()).theories[Theory.SIMILAR_APPLICANTS]
     assert (direct.state, direct.reason) == (State.NOT_RUN, NOT_TAKEN)
-    (case,) = [c for c in of_given_model(exchanged(0, 0, note="crossed")).cases() if c.theory is Theory.DIRECT]
+    (case,) = [
+        c for c in of_given_model(exchanged(0, 0, note="crossed")).cases() if c.theory is Theory.SIMILAR_APPLICANTS
+    ]
     assert (case.evidence, case.problem) == (None, "not measured: crossed")
-    assert states(of_given_model(exchanged(0, 0, note="crossed")))[Theory.DIRECT] is State.INSUFFICIENT_EVIDENCE
+    assert states(of_given_model(exchanged(0, 0, note="crossed")))[Theory.SIMILAR_APPLICANTS] is State.INCONCLUSIVE
 
 
 def test_few_people_whose_decision_changes_are_withheld() -> None:
@@ -271,7 +289,7 @@ def test_withholding_comes_after_and_changes_no_theory() -> None:
     assert hidden
     assert all(row["value"] is None and row["n"] is None and row["p_breach"] is None for row in hidden)
     said = published_verdicts(hidden)
-    assert {row[said["columns"].index("state")] for row in said["rows"]} == {"insufficient_evidence (withheld)"}
+    assert {row[said["columns"].index("state")] for row in said["rows"]} == {"inconclusive (withheld)"}
 
 
 def test_counts_are_rounded_where_the_profile_rounds() -> None:
@@ -281,43 +299,52 @@ def test_counts_are_rounded_where_the_profile_rounds() -> None:
 
 
 def test_without_limits_nothing_is_judged_and_everything_is_told() -> None:
-    settings = Verdicts(limits=Limits(direct=None, total=None, outcome=None, recourse=None), columns_complete=True)
+    settings = Verdicts(
+        limits=Limits(similar_applicants=None, causal_model=None, approval_rates=None, path_to_approval=None),
+        columns_complete=True,
+    )
     found = gathered(effect("adjusted_effect", 0.2), effect("cst_effect", 0.2), settings=settings)
-    assert {states(found)[theory] for theory in (Theory.DIRECT, Theory.TOTAL, Theory.OUTCOME)} == {State.NO_LIMIT}
+    assert {
+        states(found)[theory] for theory in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL, Theory.APPROVAL_RATES)
+    } == {State.NO_LIMIT}
     assert verdicts.state_of(states(found), settings) is State.NOT_RUN
 
 
 def test_the_watch_level_decides_nothing() -> None:
     rows = tables(gathered())[VERDICTS.name].to_pylist()
-    outcome = {row["role"]: row["state"] for row in rows if row["theory"] == "outcome"}
-    assert outcome == {"theory": "insufficient_evidence", "primary": "insufficient_evidence", "watch": "breach"}
+    outcome = {row["role"]: row["state"] for row in rows if row["theory"] == "approval_rates"}
+    assert outcome == {"theory": "inconclusive", "primary": "inconclusive", "watch": "outside"}
 
 
 def test_the_spec_s_own_limits_are_a_theory_of_their_own() -> None:
-    known = next(case for case in gathered(effect("adjusted_effect", 0.1)).cases() if case.theory is Theory.DIRECT)
-    own: Case = replace(known, theory=Theory.OWN, limit=Limit(0.3))
-    settings = Verdicts(columns_complete=True, limits=Limits(outcome=None, direct=None, total=None))
+    known = next(
+        case for case in gathered(effect("adjusted_effect", 0.1)).cases() if case.theory is Theory.SIMILAR_APPLICANTS
+    )
+    own: Case = replace(known, theory=Theory.OWN_LIMITS, limit=Limit(0.3))
+    settings = Verdicts(
+        columns_complete=True, limits=Limits(approval_rates=None, similar_applicants=None, causal_model=None)
+    )
     judged = verdicts.judged(gathered(settings=settings), [own], settings)
     of = {theory: each.state for theory, each in judged.theories.items()}
-    assert of[Theory.OWN] is State.WITHIN
+    assert of[Theory.OWN_LIMITS] is State.WITHIN
     assert verdicts.state_of(of, settings) is State.WITHIN
 
 
 def test_comparisons_may_be_counted_over_all_theories() -> None:
     just = (effect("adjusted_effect", 0.02 + 0.0175), effect("cst_effect", 0.05))
-    assert states(gathered(*just))[Theory.DIRECT] is State.BREACH
+    assert states(gathered(*just))[Theory.SIMILAR_APPLICANTS] is State.OUTSIDE
     across = Verdicts(columns_complete=True, across="theories")
-    assert states(gathered(*just, settings=across))[Theory.DIRECT] is State.INSUFFICIENT_EVIDENCE
+    assert states(gathered(*just, settings=across))[Theory.SIMILAR_APPLICANTS] is State.INCONCLUSIVE
 
 
 def test_agreement_has_a_row_a_method() -> None:
     given = (effect("adjusted_effect", 0.1), effect("st_effect", 0.0), effect("overlap_effect", 0.1))
     found = gathered(*given)
     rows = tables(found)[AGREEMENT.name].to_pylist()
-    direct = {row["measure"]: (row["sign"], row["state"]) for row in rows if row["theory"] == "direct"}
-    assert direct["adjusted_effect"] == direct["overlap_effect"] == ("against", "breach")
+    direct = {row["measure"]: (row["sign"], row["state"]) for row in rows if row["theory"] == "similar_applicants"}
+    assert direct["adjusted_effect"] == direct["overlap_effect"] == ("against", "outside")
     assert direct["st_effect"] == ("none_seen", "within")
-    assert states(found)[Theory.DIRECT] is State.INSUFFICIENT_EVIDENCE, "methods disagree"
+    assert states(found)[Theory.SIMILAR_APPLICANTS] is State.INCONCLUSIVE, "methods disagree"
 
 
 def test_groups_of_one_name_in_two_attributes_are_two_groups() -> None:
@@ -329,7 +356,7 @@ def test_groups_of_one_name_in_two_attributes_are_two_groups() -> None:
         replace(effect("adjusted_effect", 0.1), family=Family("adjusted", "lender", "sex", "adjusted_effect", "{}"))
     ]
     found = Gathered.of(both, given, (RACE, sex), RUNNING, COMPLETE, {})
-    assert states(found)[Theory.DIRECT] is State.BREACH
+    assert states(found)[Theory.SIMILAR_APPLICANTS] is State.OUTSIDE
 
 
 def recourse(settings: Verdicts, *running: str) -> Gathered:
@@ -343,11 +370,11 @@ def recourse(settings: Verdicts, *running: str) -> Gathered:
 
 
 def test_a_row_that_adds_breaches_without_the_primary_measure() -> None:
-    assert states(recourse(COMPLETE, "fgce"))[Theory.RECOURSE] is State.BREACH, "RAGUEL is off"
-    alone = Verdicts(limits=Limits(recourse={"ratio": None, "difference": 0.05}))
-    assert states(recourse(alone, "fgce", "raguel"))[Theory.RECOURSE] is State.BREACH
-    neither = Verdicts(limits=Limits(recourse=None))
-    assert states(recourse(neither, "fgce"))[Theory.RECOURSE] is State.NOT_RUN
+    assert states(recourse(COMPLETE, "fgce"))[Theory.PATH_TO_APPROVAL] is State.OUTSIDE, "RAGUEL is off"
+    alone = Verdicts(limits=Limits(path_to_approval={"ratio": None, "difference": 0.05}))
+    assert states(recourse(alone, "fgce", "raguel"))[Theory.PATH_TO_APPROVAL] is State.OUTSIDE
+    neither = Verdicts(limits=Limits(path_to_approval=None))
+    assert states(recourse(neither, "fgce"))[Theory.PATH_TO_APPROVAL] is State.NOT_RUN
 
 
 def test_nothing_published_tells_the_state_of_a_withheld_group() -> None:
@@ -356,8 +383,8 @@ def test_nothing_published_tells_the_state_of_a_withheld_group() -> None:
     both = tables(found, {("lender", "race", "Black")})
     assert {row["sign"] for row in both[AGREEMENT.name].to_pylist()} == {"too_few"}
     wholes = {row["theory"]: row["reason"] for row in both[VERDICTS.name].to_pylist() if row["role"] == "theory"}
-    assert wholes["direct"] == "methods disagree: 1 withheld"
-    assert not any("Black" in reason or "breach" in reason for reason in wholes.values())
+    assert wholes["similar_applicants"] == "methods disagree: 1 withheld"
+    assert not any("Black" in reason or "outside" in reason for reason in wholes.values())
 
 
 def test_a_measure_that_is_withheld_by_itself_is_withheld_here_too() -> None:
@@ -372,7 +399,7 @@ def test_a_measure_that_is_withheld_by_itself_is_withheld_here_too() -> None:
 @pytest.mark.parametrize(("value", "said"), [(0.2, Inference(0.0)), (0.0, Inference(0.1, "log"))])
 def test_an_error_of_zero_and_a_logarithm_of_zero_are_refused(value: float, said: Inference) -> None:
     found = gathered(replace(effect("cst_effect", value), inference=said))
-    assert states(found)[Theory.TOTAL] is State.INSUFFICIENT_EVIDENCE
+    assert states(found)[Theory.CAUSAL_MODEL] is State.INCONCLUSIVE
 
 
 def test_a_model_that_approves_nobody_of_a_group_has_no_logarithm() -> None:
@@ -380,7 +407,7 @@ def test_a_model_that_approves_nobody_of_a_group_has_no_logarithm() -> None:
     settings = Verdicts(columns_complete=True, decision_makers=("model",))
     refitted = {("race", "white"): np.full(5, 0.8), ("race", "Black"): np.array([0.0, 0.1, 0.2, 0.0, 0.1])}
     found = Gathered.of(statistics, [], (RACE,), RUNNING, settings, refitted)
-    assert states(found)[Theory.OUTCOME] is State.INSUFFICIENT_EVIDENCE
+    assert states(found)[Theory.APPROVAL_RATES] is State.INCONCLUSIVE
 
 
 def test_applications_that_are_needed_tell_no_exact_count_where_counts_are_rounded() -> None:
@@ -390,7 +417,7 @@ def test_applications_that_are_needed_tell_no_exact_count_where_counts_are_round
         rows = tables(gathered(statistics=decided(white=(200, 1500), Black=(events, 300))), profile="strict")[
             VERDICTS.name
         ].to_pylist()
-        (row,) = (row for row in rows if row["theory"] == "outcome" and row["role"] == "primary")
+        (row,) = (row for row in rows if row["theory"] == "approval_rates" and row["role"] == "primary")
         assert row["events"] == 90
         told.add(row["needed"])
         assert row["needed"] == float(f"{row['needed']:.1e}")

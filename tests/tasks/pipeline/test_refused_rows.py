@@ -44,7 +44,7 @@ def ingested(rows: int = ROWS, used: int = USED) -> Produced:
     fixed |= {"row_id": ids[:used], "source_row": range(1, used + 1), "favourable": [i % 3 > 0 for i in range(used)]}
     line = LINES[rng.choice(3, rows - used, p=[0.9, 0.095, 0.005])]
     aside = refused_rows(ids[used:], line, [None if i % 7 == 0 else i % 2 == 0 for i in range(rows - used)])
-    read = SOURCE_READ.build(source=["x"], sha256=["0" * 64], rows=[rows], year=[2022])
+    read = SOURCE_READ.build(source=["x"], sha256=["0" * 64], rows=[rows], year=[2022], lender=[None])
     tables = {"applications": APPLICATIONS.build(**{**fixed, "outcome": fixed["favourable"]}), "memberships": members}
     counts = {"undecided": UNDECIDED.build(rows=[0])}
     counts |= {table.name: table.empty() for table in (INTAKE_RULES, INTAKE_CELLS)}

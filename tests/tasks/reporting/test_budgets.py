@@ -74,7 +74,7 @@ def test_sheets_are_counted_in_compressed_streams_too() -> None:
 def test_each_file_is_held_against_its_own_budget_and_all_together_against_theirs() -> None:
     files = {
         "report.html": page("word " * 301),
-        "pages/gap.html": page("word " * 301),
+        "pages/approval-rates.html": page("word " * 301),
         "pages/quality.html": page(CHART * 7),
         "evidence/cst.html": page(TABLE.format("<tr></tr>" * 26)),
         "report.json": b" " * 300_001,
@@ -83,7 +83,7 @@ def test_each_file_is_held_against_its_own_budget_and_all_together_against_their
     found = {line.path: line.over for line in budget_lines(files)}
     assert found == {
         "report.html": ("words",),
-        "pages/gap.html": (),
+        "pages/approval-rates.html": (),
         "pages/quality.html": ("charts",),
         "evidence/cst.html": ("rows",),
         "report.json": ("bytes",),

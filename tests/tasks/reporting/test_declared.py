@@ -84,7 +84,7 @@ def test_a_block_of_no_kind_is_refused(block: dict[str, object], message: str) -
         "title": "T",
         "short": "T",
         "question": "Q",
-        "page": "gap",
+        "page": "approval-rates",
         "method": ["M."],
         "cannot": ["C."],
         "measures": {"a": words},

@@ -76,7 +76,7 @@ def test_a_chart_without_any_interval_has_bars_from_zero(shown):
 def test_a_chart_with_states_says_whose_interval_it_draws_and_why_a_number_is_missing(shown):
     block = {"title": "Approval", "columns": [{"measure": "approval_rate"}], "chart": "forest"}
     rows = [
-        row("Black", "approval_rate", 0.5, low=0.4, high=0.6, state="breach"),
+        row("Black", "approval_rate", 0.5, low=0.4, high=0.6, state="outside"),
         row("Asian", "approval_rate", None, reason="too_few: nobody is denied"),
     ]
     (figure,) = shown(rows, block).parts[0].figures
@@ -264,7 +264,7 @@ def test_the_page_says_how_many_rows_there_are_in_all(shown):
 def test_the_first_part_links_to_the_question_and_to_the_definitions(shown):
     made = shown([], RATES)
     assert made.words[0] == "Is it so?"
-    assert [link.address for link in made.links] == ["pages/gap.html", "method.html#outcomes"]
+    assert [link.address for link in made.links] == ["pages/approval-rates.html", "method.html#outcomes"]
 
 
 def test_names_of_groups_are_text_and_nothing_else(shown):

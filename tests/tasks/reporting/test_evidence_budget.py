@@ -124,7 +124,7 @@ def test_many_groups_keep_the_budgets(large):
     assert max(len(table.header) for table in tables) <= MOST_COLUMNS + 4
     assert len(figures) == MOST_CHARTS
     assert seconds < 5
-    frame = Frame("Title", "run", (("pages/gap.html", "Approvals"), ("method.html", "Definitions")))
+    frame = Frame("Title", "run", (("pages/approval-rates.html", "Approvals"), ("method.html", "Definitions")))
     assert len(reporting_frame.page("page.html.j2", "evidence/outcomes.html", frame=frame, section=made)) < 1_500_000
 
 

@@ -8,14 +8,16 @@ import pytest
 from tasks.metrics.league.rows import ACROSS, Census, Entrant, Figure, Hidden, Subject, standings
 from tasks.reporting.league import CELLS, Content, expected, first_statement, league_page, noun_of
 
-SUBJECT = Subject("direct", "primary", "adjusted", "adjusted_effect", "{}", "lender", "race", "Black", "white")
+SUBJECT = Subject(
+    "similar_applicants", "primary", "adjusted", "adjusted_effect", "{}", "lender", "race", "Black", "white"
+)
 HOSTILE = "<script>alert(1)</script> & \N{RIGHT-TO-LEFT OVERRIDE}Co"
 
 
 def figure(value, se, **more):
     low, high = value - 1.96 * se, value + 1.96 * se
     judged = {"judged_low": low, "judged_high": high, "limit": 0.02, "side": "at_most", "p": 0.5, "n": 120}
-    return Figure(value, low, high, se=se, **{**judged, "state": "insufficient_evidence", "robustness": 0.1, **more})
+    return Figure(value, low, high, se=se, **{**judged, "state": "inconclusive", "robustness": 0.1, **more})
 
 
 def content(k=5, *, names=(), every=True, **more):

@@ -13,7 +13,7 @@ SAID = Declared.model_validate(
         "title": "Ranks",
         "short": "Ranks",
         "question": "Who stands where?",
-        "page": "routes",
+        "page": "path-to-approval",
         "method": ["By cost."],
         "measures": {"cost": {"words": "cost", "unit": "number", "meaning": "Mean cost."}},
         "values": {"order": "as found", "list": "rank by rank"},
@@ -26,7 +26,7 @@ SAID = Declared.model_validate(
 def measure(group: str, value: float, **parameters: float | str) -> Measure:
     said = json.dumps(parameters)
     whose = ("example", 1990, "ranks", "model", "race", group, None, 0)
-    return Measure(*whose, "cost", said, value, None, None, 40, None, None, None, "descriptive", "")
+    return Measure(*whose, "cost", said, value, None, None, 40, None, None, None, "information", "")
 
 
 def table(*rows: Measure, most: int = 25, along: str = "order") -> TableView:

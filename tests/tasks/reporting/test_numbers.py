@@ -7,6 +7,7 @@ from evidence_runs import row
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemas.questions import STATES
 from schemas.terms import State
 from tasks.reporting import text as reporting_text
 from tasks.reporting.declared import Form, Unit
@@ -77,12 +78,15 @@ def test_an_open_interval_and_one_without_spread_are_said_in_words() -> None:
 def test_what_qualifies_an_interval_is_told_where_the_interval_is() -> None:
     poor = row("Black", "adjusted_effect", 0.1, low=0.0, high=0.2, note="poor support")
     assert measured(poor, "points").note == "poor support"
-    assert measured(row("Black", "burden", 0.1, note="poor support; described only"), "number").note == ""
+    assert (
+        measured(row("Black", "burden", 0.1, note=f"poor support; {STATES[State.INFORMATION].words}"), "number").note
+        == ""
+    )
 
 
 def test_states_are_printed_in_their_words() -> None:
-    cell = reporting_text.state_cell(State.BREACH)
-    assert (cell.text, cell.kind, cell.state) == ("outside limit", "state", "breach")
+    cell = reporting_text.state_cell(State.OUTSIDE)
+    assert (cell.text, cell.kind, cell.state) == ("Outside the limit", "state", "outside")
 
 
 def test_shares_below_a_hundredth_of_a_percent_have_no_power_of_ten() -> None:

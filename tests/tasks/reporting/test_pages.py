@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from schemas.tables.verdicts import STATES
+from schemas.questions import STATES
 from tasks.reporting.charts.layout import DARK, LIGHT
 from tasks.reporting.charts.rows import Forest
 from tasks.reporting.charts.values import POINTS, Mark
@@ -15,7 +15,7 @@ from tasks.reporting.text import Cell, Figure, Link, Listing, Notice, Section, T
 
 HOSTILE = "<script>alert('x')</script> & \"quoted\" ]]> -->"
 HEBREW = "קבוצת המבקשים"
-LINKS = (("report.html", "First page"), ("pages/gap.html", "Approvals"), ("method.html", "Definitions"))
+LINKS = (("report.html", "First page"), ("pages/approval-rates.html", "Approvals"), ("method.html", "Definitions"))
 FRAME = Frame("An audit", "audit-1990-0a1b", LINKS, "Aggregates only.")
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 
@@ -54,7 +54,7 @@ class Reader(HTMLParser):
 
 def table(name="white", **more):
     rows = (
-        (Cell(name), number_cell("1,681"), state_cell("breach")),
+        (Cell(name), number_cell("1,681"), state_cell("outside")),
         (Cell(HEBREW), Cell("withheld", "none"), Cell("")),
     )
     return TableView(f"By group: {name}", ("Group", "n", "State"), rows, "A note.", **more)
@@ -62,7 +62,7 @@ def table(name="white", **more):
 
 def forest(name="white"):
     marks = (
-        Mark(label=name, value=-5.0, low=-9.0, high=-1.0, n=40, state="breach"),
+        Mark(label=name, value=-5.0, low=-9.0, high=-1.0, n=40, state="outside"),
         Mark(label="none", state="not_run"),
     )
     return Figure(Forest(title=f"Points of {name}", unit=POINTS, rows=marks, limit=-2.0), f"Caption of {name}.")
@@ -87,7 +87,7 @@ def section(name="white"):
     )
 
 
-def made(path="pages/gap.html", name="white", frame=FRAME):
+def made(path="pages/approval-rates.html", name="white", frame=FRAME):
     return page("page.html.j2", path, frame=frame, section=section(name))
 
 
@@ -172,8 +172,8 @@ def test_links_are_relative_and_only_to_files_that_there_are():
     assert {"../report.html", "../method.html", "../method.html#gap"} <= set(hrefs)
     assert not [href for href in hrefs if "none" in href or href.endswith("gap.html")]
     assert "Not there" not in made().decode()
-    assert relative_to("report.html")("pages/gap.html") == "pages/gap.html"
-    assert relative_to("evidence/cst.html")("pages/gap.html") == "../pages/gap.html"
+    assert relative_to("report.html")("pages/approval-rates.html") == "pages/approval-rates.html"
+    assert relative_to("evidence/cst.html")("pages/approval-rates.html") == "../pages/approval-rates.html"
 
 
 def test_the_run_is_on_every_sheet_but_the_first_and_in_the_footer():

@@ -9,7 +9,7 @@ SIZES = {"component_nodes": 30.0, "component_candidates": 20.0}
 
 def measured(measure: str, value: float, part: int, group: str = "Black") -> Measure:
     identity = ("loans", 2024, "fgce", "lender", "race", group, None, part, measure, "{}")
-    return Measure(*identity, value, None, None, 50, None, None, None, "descriptive", "")
+    return Measure(*identity, value, None, None, 50, None, None, None, "information", "")
 
 
 def test_sizes_of_parts_have_columns_and_whole_groups_have_none() -> None:

@@ -156,7 +156,12 @@ def test_nothing_is_asked_of_the_network(folder):
 
     (folder / "asking.html").write_text('<body><img src="http://evenhand.invalid/x.png">', encoding="utf-8")
     assert "http://evenhand.invalid/x.png" in asked("asking.html"), "else this test could not fail"
-    for page in ("boston/report.html", "hostile/report.html", "boston/pages/gap.html", "boston/evidence/outcomes.html"):
+    for page in (
+        "boston/report.html",
+        "hostile/report.html",
+        "boston/pages/approval-rates.html",
+        "boston/evidence/outcomes.html",
+    ):
         assert asked(page) == []
 
 

@@ -42,13 +42,13 @@ def whole(title: str, *parts: Section) -> Section:
 def test_parts_count_at_any_depth_and_pages_are_planned_by_the_words_that_a_check_counts() -> None:
     section = whole("page", whole("part", whole("part-of-part", whole("below"))))
     content = page(
-        "page.html.j2", "pages/gap.html", frame=Frame("", links=(("report.html", "First"),)), section=section
+        "page.html.j2", "pages/approval-rates.html", frame=Frame("", links=(("report.html", "First"),)), section=section
     )
     counted = size_of(content)
     title = 1  # stands above main
     assert counted.words == words(section) - title
     assert counted.words == 4 * (words(whole("page"))) - title
-    assert next(line.has for line in budget_lines({"pages/gap.html": content})) == counted
+    assert next(line.has for line in budget_lines({"pages/approval-rates.html": content})) == counted
 
 
 def test_equal_runs_give_equal_bytes() -> None:

@@ -83,7 +83,7 @@ def test_the_section_names_both_editions_and_prints_differences():
     cells = {row[2].text.split(" ")[0]: [cell.text for cell in row] for row in measures_table.rows}
     assert cells["white"][5] == "+5\N{NO-BREAK SPACE}pp"
     assert cells["Black"][4:6] == ["withheld", "–"]
-    assert cells["white"][6:] == ["not run", "inside limit"]
+    assert cells["white"][6:] == ["Not run", "Within the limit"]
 
 
 def test_a_range_of_draws_is_told_as_one():

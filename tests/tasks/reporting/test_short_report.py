@@ -43,7 +43,7 @@ def test_the_first_page_says_what_the_whole_one_says(given: Material) -> None:
     assert [text for text in main[1].split("<") if text not in main[0]] != []  # links of the whole one
     said = [json.loads(each[DOCUMENT]) for each in (found, whole)]
     assert said[0].pop("pages") == [FIRST]
-    assert "pages/gap.html" in said[1].pop("pages")
+    assert "pages/approval-rates.html" in said[1].pop("pages")
     assert said[0] == said[1]
 
 
@@ -57,7 +57,7 @@ def test_no_link_leads_to_a_page_that_is_not_made_and_the_page_says_how_to_make_
 def test_page_and_document_say_whose_rows_they_are_of(given: Material) -> None:
     made = files(given)
     assert ", lender_id TWIN01 · " in made[FIRST].decode()
-    assert ", lender_id TWIN01" in made["pages/gap.html"].decode()
+    assert ", lender_id TWIN01" in made["pages/approval-rates.html"].decode()
     assert json.loads(made[DOCUMENT])["partition"] == {"column": "lender_id", "value": "TWIN01"}
     assert json.loads(files(material(boston()))[DOCUMENT])["partition"] is None
 

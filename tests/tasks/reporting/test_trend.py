@@ -119,8 +119,8 @@ def test_shares_are_drawn_in_percent_with_their_interval_and_people():
 
 
 def test_a_check_gives_its_state_and_no_check_none():
-    checked = year(2022, measure("white", 0.7, 300, state=State.BREACH), measure(HOSTILE, 0.7, 300, state="no_limit"))
-    assert [line.points[-1].state for line in chart(years=(*YEARS, checked)).series] == ["breach", ""]
+    checked = year(2022, measure("white", 0.7, 300, state=State.OUTSIDE), measure(HOSTILE, 0.7, 300, state="no_limit"))
+    assert [line.points[-1].state for line in chart(years=(*YEARS, checked)).series] == ["outside", ""]
 
 
 def test_a_break_is_drawn_in_its_year():
@@ -270,7 +270,7 @@ def test_what_fits_is_no_more_than_there_is_room_for_and_nothing_else_would_fit(
 
 
 def test_judged_measures_are_drawn_first():
-    late = measure("white", 0.5, 300, name="denial_rate_difference", maker="zz", state=State.BREACH)
+    late = measure("white", 0.5, 300, name="denial_rate_difference", maker="zz", state=State.OUTSIDE)
     fill = many(CHARTS + 1, 1)[0].measures
     plain = tuple(replace(m, measure="denial_rate", state="no_limit") for m in fill)
     html = trend_page("Loans", [year(2016, *plain, late)], {"race": "white"}, False, []).decode()

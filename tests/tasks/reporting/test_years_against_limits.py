@@ -47,13 +47,13 @@ def test_every_series_has_a_row_in_every_year_and_a_gap_says_why():
     assert table("a", follow(YEARS, RULE), RULE).schema.equals(MONITORING.schema())
     gaps = {key: (row["state"], row["reason"]) for key, row in found.items() if row["value"] is None}
     assert gaps == {
-        ("Black", 2017): ("insufficient_evidence", "withheld"),
+        ("Black", 2017): ("inconclusive", "withheld"),
         ("Black", 2018): ("not_run", "never audited"),
         (HOSTILE, 2018): ("not_run", "never audited"),
         (HOSTILE, 2019): ("not_run", "the run of this year does not judge it"),
     }
     assert all(row["pooled"] is None and row["change"] is None for row in found.values() if row["value"] is None)
-    assert found["Black", 2019]["state"] == State.BREACH
+    assert found["Black", 2019]["state"] == State.OUTSIDE
     assert found["Black", 2019]["pooled"] == pytest.approx(0.08)
     assert all(row["low"] == pytest.approx(0.06) for (g, _), row in found.items() if g == "Black" and row["value"])
 
@@ -69,13 +69,13 @@ def test_the_theory_as_a_whole_and_what_stands_beside_are_not_followed():
 )
 def test_too_few_people_are_no_estimate(few):
     row = rows_of([year_of(2016, verdict("Black", 0.5, 0.01, **few))])["Black", 2016]
-    assert (row["pooled"], row["state"]) == (None, State.INSUFFICIENT_EVIDENCE)
+    assert (row["pooled"], row["state"]) == (None, State.INCONCLUSIVE)
     assert "fewer than" in row["reason"]
 
 
 def test_counts_that_are_withheld_are_not_taken_for_few():
     hidden = {"n": None, "events": None, "n_reference": None, "events_reference": None}
-    assert rows_of([year_of(2016, verdict("Black", 0.5, 0.01, **hidden))])["Black", 2016]["state"] == State.BREACH
+    assert rows_of([year_of(2016, verdict("Black", 0.5, 0.01, **hidden))])["Black", 2016]["state"] == State.OUTSIDE
 
 
 def test_a_bias_of_the_verdict_widens_the_band():
@@ -103,10 +103,14 @@ def test_hmda_is_another_thing_from_2018():
 
 def test_what_the_last_sequence_says_counts():
     new = [year_of(y, verdict("Black", 0.0, 0.01), conditions=Conditions(version="2")) for y in (2020, 2021)]
-    assert breaches(follow(YEARS, RULE)) == {("direct", "Black"): 2016}
-    assert said_by_theory(follow(YEARS, RULE)) == ["direct: the years together are beyond the limit (Black since 2016)"]
+    assert breaches(follow(YEARS, RULE)) == {("similar_applicants", "Black"): 2016}
+    assert said_by_theory(follow(YEARS, RULE)) == [
+        "Similar applicants: the years together are outside the limit (Black since 2016)"
+    ]
     assert breaches(follow([*YEARS, *new], RULE)) == {}
-    assert said_by_theory(follow([*YEARS, *new], RULE)) == ["direct: the years together are not beyond the limit"]
+    assert said_by_theory(follow([*YEARS, *new], RULE)) == [
+        "Similar applicants: the years together are not outside the limit"
+    ]
     assert said_by_theory([]) == []
 
 
@@ -141,7 +145,7 @@ def test_the_figure_holds_no_number_for_a_gap_and_the_limit_as_a_line():
     assert all((points[key].value, points[key].low) == (None, None) for key in gaps)
     assert points["Black", 2018].sentence == "Never audited."
     assert (chart.limit, chart.side) == (0.02, "at_most")
-    assert points["Black", 2019].state == "breach"
+    assert points["Black", 2019].state == "outside"
     assert "earlier" not in section.parts[0].figures[0].caption
 
 
@@ -164,11 +168,11 @@ def test_without_an_estimate_the_sequence_is_a_table():
     (section,) = chapter(follow([year_of(2016, verdict("Black", None, None))], RULE), RULE)
     (part,) = section.parts
     assert part.figures == ()
-    assert [cell.text for cell in part.tables[0].rows[0]] == ["Black", "too little to say"]
+    assert [cell.text for cell in part.tables[0].rows[0]] == ["Black", "Inconclusive"]
 
 
 def test_a_ratio_is_written_as_one_and_its_change_as_a_factor():
-    years = [year_of(2016 + t, verdict("Black", 0.7 + 0.05 * t, 0.02, theory="outcome")) for t in range(2)]
+    years = [year_of(2016 + t, verdict("Black", 0.7 + 0.05 * t, 0.02, theory="approval_rates")) for t in range(2)]
     html = page_of(years)
     assert "× 1.07" in html
     assert "at least 0.8" in html

@@ -67,7 +67,7 @@ def judged(found: Tables, spec: AuditSpec, *makers: str) -> Tables:
 
 def direct(found, maker: str = "model") -> list[dict[str, object]]:
     rows = found[VERDICTS.name].to_pylist()
-    return [row for row in rows if row["theory"] == "direct" and row["decision_maker"] in (maker, "")]
+    return [row for row in rows if row["theory"] == "similar_applicants" and row["decision_maker"] in (maker, "")]
 
 
 def planted() -> Changes:
@@ -100,7 +100,7 @@ def test_a_rule_that_takes_the_group_is_judged_by_its_own_answer(audited: tuple[
     wanted = planted()
     assert wanted.mean > 0.05
     assert (row["measure"], row["role"], row["value"]) == ("exchanged_effect", "primary", wanted.mean)
-    assert (row["state"], whole["state"]) == (State.BREACH, State.BREACH)
+    assert (row["state"], whole["state"]) == (State.OUTSIDE, State.OUTSIDE)
     assert (row["low"], row["high"]) == (pytest.approx(lower(wanted, 0.05)), pytest.approx(upper(wanted, 0.05)))
     assert row["bias"] == 0, "the model sees its own columns only"
     assert (row["assumption"], whole["assumption"]) == ("none", "none")
@@ -114,7 +114,11 @@ def test_by_default_the_lender_is_judged_and_both_on_request(audited: tuple[Audi
     spec, made = audited
     of_lender = {("lender", name) for name in ("adjusted_effect", "overlap_effect")}
     for makers, wanted in (((), of_lender), (("lender", "model"), of_lender | {("model", "exchanged_effect")})):
-        rows = [row for row in judged(made, spec, *makers)[VERDICTS.name].to_pylist() if row["theory"] == "direct"]
+        rows = [
+            row
+            for row in judged(made, spec, *makers)[VERDICTS.name].to_pylist()
+            if row["theory"] == "similar_applicants"
+        ]
         assert {(row["decision_maker"], row["measure"]) for row in rows if row["group"]} == wanted
         assert rows[0]["assumption"] == "columns_complete"
 
@@ -195,5 +199,5 @@ def test_what_cannot_be_exchanged_is_refused_with_its_reason(
     assert told["reason"].startswith(reason)
     if "crosses" in reason:
         whole, *rows = direct(found)
-        assert {row["state"] for row in (whole, *rows)} == {State.INSUFFICIENT_EVIDENCE}
+        assert {row["state"] for row in (whole, *rows)} == {State.INCONCLUSIVE}
         assert {row["reason"] for row in rows} == {f"not measured: {told['reason']}"}

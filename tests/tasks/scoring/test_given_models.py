@@ -408,7 +408,9 @@ def test_outcomes_of_one_kind_leave_nothing_to_compare(place: Path) -> None:
     frame.to_csv(place / "loans.csv", index=False)
     text = FINANCIAL + "outcome: {column: repaid, favourable: [1], unfavourable: [0]}\n"
     spec = spec_with(place, to_safetensors(network()), text=text, **{**WITHOUT_FGCE, "methods__cst": "null"})
-    reasons = call_plainly(plan(spec).steps[:-2])["verdicts"][0].to_pandas().query("theory == 'reasons'")["reason"]
+    reasons = (
+        call_plainly(plan(spec).steps[:-2])["verdicts"][0].to_pandas().query("theory == 'model_reasons'")["reason"]
+    )
     assert reasons.str.contains("have the same label; CEC needs rows of both labels").any()
 
 

@@ -351,7 +351,7 @@ def adjust_settings(spec: AuditSpec) -> AdjustSettings | None:
         places={name: column for name, column in kept.items() if is_place(name) and name not in before_place},
         through=tuple(name for name in kept if (is_through(name) if through is None else name in through)),
         clusters=clusters_of(spec, method_settings),
-        limits=verdicts.limits.direct or SimilarLimits(),
+        limits=verdicts.limits.similar_applicants or SimilarLimits(),
         part_limit=verdicts.limits.part if by is None or by else None,
         minimum_n=verdicts.parts.minimum_n,
         draws=verdicts.parts.draws,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from schemas.questions import STATES
 from schemas.terms import Note, State
 from tasks.metrics.algorithm.measures import Family, Given, Statistic, base_name, covers
 from tasks.metrics.publish.algorithm import profiles
@@ -310,14 +311,14 @@ class Outcome:
 Row = Mapping[str, Any]
 WITHHELD = "withheld: a small cell, or one that would give a small cell away"
 OF_ONE = "withheld: a value of one person"
-DESCRIBED = "described only"
+DESCRIBED = STATES[State.INFORMATION].words
 """Note of a measure whose interval is not printed, since it is not known to cover as often as it says."""
 OF_ONE_PERSON = frozenset({"d0", "d0_at_k0", "least_cost", "match_reuse_largest"})
 """Measures that are one person's value: the cost of who is the hardest to reach, or who is taken most often."""
 _NUMBERS = ("value", "low", "high", "n", "events", "p", "q")
 DECISIONS = "outcomes"
 """What stands for a method in the rows of approvals and denials."""
-_CHECKED = (State.BREACH, State.WITHIN, State.INSUFFICIENT_EVIDENCE)
+_CHECKED = (State.OUTSIDE, State.WITHIN, State.INCONCLUSIVE)
 FINER = " would be found in "
 """In the reason of a state: the smallest effect that would be found, which tells exact counts."""
 
@@ -532,15 +533,15 @@ class Publisher:
 
 
 def blank(row: Row) -> Row:
-    """A row that is withheld: a state that it had is too little to say."""
+    """A row that is withheld: a state that it had becomes inconclusive."""
     return {**row, **dict.fromkeys(_NUMBERS), "state": _state(row), "reason": WITHHELD, "note": ""}
 
 
 def _state(row: Row) -> str:
     """The state of a withheld row. Whether it was measured at all would disclose that somebody was denied, say."""
     if row["state"] in _CHECKED:
-        return State.INSUFFICIENT_EVIDENCE
-    return State.DESCRIPTIVE if row["state"] == State.NOT_RUN else str(row["state"])
+        return State.INCONCLUSIVE
+    return State.INFORMATION if row["state"] == State.NOT_RUN else str(row["state"])
 
 
 def _hypothesis(row: Row) -> tuple[object, ...]:

@@ -122,7 +122,7 @@ def rates_are_counted(frame: pd.DataFrame, folder: Path) -> None:
         assert measured.loc[group, "value"] == pytest.approx(row["mean"])
         assert measured.loc[group, "n"] == row["size"]
     questions = {row["theory"]: row for row in json.loads((folder / "report.json").read_text())["questions"]}
-    sentence = questions["outcome"]["sentence"]
+    sentence = questions["approval_rates"]["sentence"]
     if "complete" not in sentence:
         rates = dict(re.findall(r"(White|Black|Asian) (\d+)\b", sentence))
         assert rates, sentence
@@ -169,11 +169,11 @@ def test_rates_alone_are_an_audit(server, features, changes):
         rates_are_counted(case.table(), folder)
         report = json.loads((folder / "report.json").read_text())
         states = {row["theory"]: row["state"] for row in report["questions"]}
-        assert states["outcome"] == "breach"
+        assert states["approval_rates"] == "outside"
         if "many_folds" in changes:
             assert "no model is audited: complete rows of one decision are too few to fit it" in printed
         if "excluded" in changes or features != ("number",):
-            assert states["direct"] == "not_run"
+            assert states["similar_applicants"] == "not_run"
             assert "Not run: adjusted (the spec has no feature)" in " ".join(printed.split())
-            direct = next(row for row in report["questions"] if row["theory"] == "direct")
+            direct = next(row for row in report["questions"] if row["theory"] == "similar_applicants")
             assert direct["sentence"] == "The spec has no feature."

@@ -13,12 +13,10 @@ from served_lake import Served, served
 
 from flows.operations.dictionary import TABLES
 from flows.runs.index import Run
-from flows.serving.pages.lists import QUESTIONS, STATE_WORDS
+from flows.serving.pages.lists import STATE_WORDS
 from flows.serving.pages.run_report import _checks
 from flows.serving.pages.runs import independent
-from schemas.tables.verdicts import STATES
-from tasks.reporting.declared import PAGES
-from tasks.reporting.pages import WORDS
+from schemas.questions import STATES
 from tasks.reporting.text import Section
 
 
@@ -169,19 +167,26 @@ def test_headers_sort_and_say_so(runs: Served) -> None:
     assert "Sort by" not in measures
 
 
+def test_measures_open_on_the_figures_of_the_questions_in_words(runs: Served) -> None:
+    page = runs.get(f"/runs/{NEW}/measures").text
+    text = " ".join(re.sub(r"<[^>]*>", " ", page).split())
+    assert "Figures of the questions" in text
+    assert "Approval rates race: Black" in text
+    assert f'href="/runs/{NEW}/measures?every=1"' in page
+    assert "approval_rate_ratio" not in text
+    every = runs.get(f"/runs/{NEW}/measures?every=1&sort=parameters").text
+    assert "burden" in every
+
+
 def test_states_and_questions_are_words_and_the_address_keeps_the_code(runs: Served) -> None:
-    for path in ("/runs", f"/runs/{NEW}/measures"):
+    for path in ("/runs", f"/runs/{NEW}/measures?every=1"):
         page = runs.get(path).text
-        assert '<option value="insufficient_evidence">too little to say</option>' in page
+        assert '<option value="inconclusive">Inconclusive</option>' in page
         assert ">insufficient_evidence<" not in page
-    assert dict(STATES) == dict(STATE_WORDS)
-    own = {"own limits": "Data quality"}  # which stand on that page
-    assert {name: own.get(words, words.capitalize()) for name, words in QUESTIONS.items()} == {
-        theory: WORDS[page] for theory, page in PAGES.items()
-    }
+    assert {key.value: state.words for key, state in STATES.items()} == dict(STATE_WORDS)
     listed = re.sub(r"<[^>]*>", " ", runs.get("/runs").text)
-    assert "outside: " in listed
-    assert not re.search(r"outside: [^;]*\b(outcome|direct|recourse)\b", listed)
+    assert "Outside the limit: " in listed
+    assert not re.search(r"\b(outcome|direct|recourse|approval_rates)\b", listed)
 
 
 def test_pages_beside_the_report_make_none(report: tuple[Served, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +199,7 @@ def test_pages_beside_the_report_make_none(report: tuple[Served, str], monkeypat
     for part in ("measures", "lineage", "files", "quality", "review", "compare", "findings"):
         answer = fresh.get(f"{place}/{part}")
         assert answer.status_code == 200, part
-        assert f'href="{place}/gap"' in answer.text, part
+        assert f'href="{place}/approval-rates"' in answer.text, part
         assert f'href="{place}/evidence/outcomes"' in answer.text, part
 
 
@@ -204,7 +209,7 @@ def test_a_short_report_is_made_once_for_its_navigation(tmp_path: Path) -> None:
     loans().to_csv(tmp_path / "loans.csv", index=False)
     (tmp_path / "loans.yaml").write_text(SPEC.replace("path: loans.csv", f"path: {tmp_path / 'loans.csv'}"))
     one = served(sealed_run(tmp_path).location)
-    assert f'href="/runs/{RUN}/gap"' in one.get(f"/runs/{RUN}/files").text
+    assert f'href="/runs/{RUN}/approval-rates"' in one.get(f"/runs/{RUN}/files").text
 
 
 def test_every_link_of_the_navigation_leads_to_a_page(report: tuple[Served, str]) -> None:

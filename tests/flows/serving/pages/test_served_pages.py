@@ -115,7 +115,7 @@ def test_a_report_of_another_version_leads_to_its_file(runs: Served) -> None:
     assert f"/runs/{NEW}/files/report.html" in answer.text
 
 
-@pytest.mark.parametrize("part", ["", "/gap", "/evidence/outcomes", "/quality"])
+@pytest.mark.parametrize("part", ["", "/approval-rates", "/evidence/outcomes", "/quality"])
 def test_pages_of_the_report_have_its_words(report: Served, part: str) -> None:
     answer = report.get(f"/runs/{RUN}{part}")
     assert answer.status_code == 200
@@ -126,14 +126,14 @@ def test_pages_of_the_report_have_its_words(report: Served, part: str) -> None:
 
 
 def test_links_of_the_report_lead_to_pages_that_are_there(report: Served) -> None:
-    for part in ("", "/gap", "/evidence/outcomes"):
+    for part in ("", "/approval-rates", "/evidence/outcomes"):
         found = set(re.findall(r'href="(/[^"#]*)', report.get(f"/runs/{RUN}{part}").text))
         for address in found:
             assert report.get(address).status_code == 200, address
 
 
 def test_what_the_report_has_not_is_not_there(report: Served) -> None:
-    for part in ("/similar", "/evidence/cst", "/evidence/nothing", "/nothing", "/files/nothing"):
+    for part in ("/similar-applicants", "/evidence/cst", "/evidence/nothing", "/nothing", "/files/nothing"):
         assert report.get(f"/runs/{RUN}{part}").status_code == 404
 
 

@@ -116,11 +116,11 @@ def test_an_audit_that_only_failed_is_shown(tmp_path: Path) -> None:
 def test_partitions_that_were_audited_alone_are_counted_by_state(lenders: Lake) -> None:
     one = served(lenders.location)
     page = one.get("/audits/loans/years")
-    assert "outside limit" in text(page.text)
+    assert "Outside the limit" in text(page.text)
     assert "6 of 6" in text(page.text)
     assert "/runs?audit=loans&amp;year=2024&amp;partition=LEI3" in page.text
     home = text(one.get("/").text)
-    assert "6 partitions of 2024: outside limit: 6" in home
+    assert "6 partitions of 2024: Outside the limit: 6" in home
     found = one.get("/runs?audit=loans&year=2024&partition=LEI3").text
     assert len(set(re.findall(r"loans-2024-LEI\d", found))) == 1
     assert 'name="partition"' in found

@@ -247,14 +247,14 @@ class TestTables:
         measures = pa.concat_tables(call_plainly(steps)["measures"]).to_pandas()
         ours = measures[measures["measure"].str.startswith("trained_")]
         assert len(ours) > 100
-        judged = ours[~ours["state"].isin([State.NOT_RUN, State.DESCRIPTIVE])]
+        judged = ours[~ours["state"].isin([State.NOT_RUN, State.INFORMATION])]
         assert sorted(judged["group"]) == ["Black"], "groups that are no people are not judged"
         assert set(judged["measure"]) == {"trained_cec"}
         of = judged["parameters"].map(json.loads)
         assert {(each["model"], each["over_folds"]) for each in of} == {("full", "mean")}
-        assert set(judged["state"]) == {State.INSUFFICIENT_EVIDENCE}  # no interval, no verdict
+        assert set(judged["state"]) == {State.INCONCLUSIVE}  # no interval, no verdict
         others = ours.drop(judged.index)
-        assert ((others["state"] == State.DESCRIPTIVE) == others["value"].notna()).all()  # no limit, no interval
+        assert ((others["state"] == State.INFORMATION) == others["value"].notna()).all()  # no limit, no interval
         assert ours[["low", "high", "p", "q", "reference_group"]].isna().all(axis=None)
 
 

@@ -92,9 +92,9 @@ def test_a_limit_on_complainants_holds_for_the_groups_that_have_some(place: Path
     loans().to_csv(place / "loans.csv", index=False)
     steps = plan(spec_of(place, methods__fgce="null", thresholds=limits, disclosure__profile="public")).steps[:-1]
     found = call_plainly(steps)
-    checked = found["verdicts"][0].to_pandas().query("theory == 'own' and role != 'theory'")
+    checked = found["verdicts"][0].to_pandas().query("theory == 'own_limits' and role != 'theory'")
     assert set(checked["measure"]) == {"share_significant"}
     assert sorted(checked["group"]) == ["Black"], "groups that are no people are not judged"
     assert set(checked["decision_maker"]) == {"model"}
-    told = found["measures"][0].to_pandas().query("measure == 'share_significant' and state == 'insufficient_evidence'")
+    told = found["measures"][0].to_pandas().query("measure == 'share_significant' and state == 'inconclusive'")
     assert sorted(told["group"]) == ["Black"]

@@ -126,4 +126,4 @@ def test_a_killed_solver_leaves_bounds_with_their_reason(
     measured = tables(exact(place))["measures"].query("measure == 'least_cost' and value == value")
     stopped = measured[measured["note"].str.contains("ended by SIGKILL", na=False)]
     assert len(stopped)
-    assert set(stopped["state"]) == {"descriptive"}
+    assert set(stopped["state"]) == {"information"}

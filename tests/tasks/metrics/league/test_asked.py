@@ -6,7 +6,7 @@ from tasks.metrics.league.rows import is_comparable, subjects_of
 from tasks.pipeline.registry import METHODS
 
 VERDICT = {
-    **{"theory": "outcome", "role": "primary", "method": "outcomes", "measure": "approval_rate_ratio"},
+    **{"theory": "approval_rates", "role": "primary", "method": "outcomes", "measure": "approval_rate_ratio"},
     **{"decision_maker": "lender", "protected_attribute": "race", "group": "Black", "reference_group": "white"},
 }
 
@@ -35,14 +35,14 @@ def test_a_measure_may_be_asked_if_it_means_the_same_at_every_size(measure, para
 
 
 def test_direct_comes_first_and_a_judged_measure_is_there_once():
-    direct = {**VERDICT, "theory": "direct", "method": "adjusted", "measure": "adjusted_effect"}
+    direct = {**VERDICT, "theory": "similar_applicants", "method": "adjusted", "measure": "adjusted_effect"}
     beside = {**direct, "role": "beside", "measure": "overlap_effect"}
     watched = {**VERDICT, "role": "watch"}
-    whole = {**VERDICT, "theory": "own"}
+    whole = {**VERDICT, "theory": "own_limits"}
     rate = {**VERDICT, "subgroup": 0, "parameters": "{}"}
     found = subjects_of(
         [[VERDICT, watched, whole, beside], [direct]], [[rate, {**rate, "subgroup": 1, "measure": "x"}]]
     )
     assert [(each.theory, each.role) for each in found] == [
-        ("direct", "primary"), ("direct", "beside"), ("outcome", "primary"),
+        ("similar_applicants", "primary"), ("similar_applicants", "beside"), ("approval_rates", "primary"),
     ]  # fmt: skip

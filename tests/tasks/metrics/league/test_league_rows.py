@@ -14,7 +14,7 @@ MEASURE = {
 VERDICT = {
     **{"value": 0.7, "low": 0.6, "high": 0.81, "plain_low": 0.58, "plain_high": 0.84, "se": 0.09, "scale": "log"},
     **{"bias": 0.0, "limit": 0.8, "side": "at_least", "p_breach": 0.07, "robustness": None, "detectable": 0.65},
-    **{"n": 90, "state": "insufficient_evidence", "reason": "r", "withheld": False},
+    **{"n": 90, "state": "inconclusive", "reason": "r", "withheld": False},
 }
 
 

@@ -43,7 +43,9 @@ PROTECTED = (
 )
 BOOTSTRAP = Bootstrap(draws=100)
 NOTHING: Mapping[str, Tables] = MappingProxyType({})
-NO_LIMIT = Verdicts(limits=Limits(direct=None, total=None, outcome=None, recourse=None))
+NO_LIMIT = Verdicts(
+    limits=Limits(similar_applicants=None, causal_model=None, approval_rates=None, path_to_approval=None)
+)
 
 
 class Person(NamedTuple):

@@ -20,14 +20,14 @@ ROW = {
 
 def test_a_withheld_row_does_not_tell_whether_it_was_measured() -> None:
     """Costs of recourse are measured where somebody was denied."""
-    rows = [blank({**ROW, "state": state, "reason": state}) for state in ("not_run", "descriptive")]
+    rows = [blank({**ROW, "state": state, "reason": state}) for state in ("not_run", "information")]
     assert rows[0] == rows[1]
 
 
 def test_a_quotient_of_coarsely_rounded_counts_keeps_its_state_alone() -> None:
     """1.00 of 67 people, beside a rate of the reference group, would tell the 17 denied that are printed as 20."""
     row: dict[str, object] = dict.fromkeys(column.name for column in PUBLISHED_VERDICTS.columns)
-    row |= {"theory": "outcome", "method": "outcomes", "measure": "approval_rate", "decision_maker": "lender"}
+    row |= {"theory": "approval_rates", "method": "outcomes", "measure": "approval_rate", "decision_maker": "lender"}
     row |= {"protected_attribute": "race", "group": "Black", "reference_group": "white", "role": "judged"}
     row |= {"n": 67, "events": 17, "value": 1.0, "low": 0.8, "high": 1.1, "p_within": 0.01, "withheld": False}
     row |= {"state": "within", "reason": "inside the limit; 0.71 or less would be found"}
@@ -79,7 +79,7 @@ def test_findings_of_a_withheld_group_do_not_tell_which_verdicts_it_has() -> Non
 def test_q_is_made_of_printed_p() -> None:
     """An exact q, times the number of tests, is an exact p: that of a few tables of counts."""
     own = {**ROW, "group": "Black", "reference_group": "white", "measure": "burden_size_matched_difference"}
-    rows = [{**own, "group": group, "value": 0.1, "n": 64, "p": p, "q": p * 2, "state": "descriptive"}
+    rows = [{**own, "group": group, "value": 0.1, "n": 64, "p": p, "q": p * 2, "state": "information"}
             for group, p in (("Black", 0.0123456), ("Hispanic", 0.5))]  # fmt: skip
     whole = [{**row, "measure": measure, "p": None, "q": None}
              for row in rows for measure in ("burden", "burden_size_matched")]  # fmt: skip
@@ -92,7 +92,7 @@ def test_q_is_made_of_printed_p() -> None:
 
 def shown(profile: str, base: int, **row: object) -> dict[str, object]:
     """One share of 197 people as it is published, by a base."""
-    whole = {**ROW, "group": "Black", "n": 197, "state": "descriptive", **row}
+    whole = {**ROW, "group": "Black", "n": 197, "state": "information", **row}
     cell = Family("fgce", "model", "race", "burden", "{}", 0), "Black"
     counts = np.array([197 - round(whole["value"] * 197), round(whole["value"] * 197)])
     found = {cell: Statistic(*cell, np.array([0.0, 1.0]), counts, False)} if whole["events"] is not None else {}
@@ -119,6 +119,6 @@ def test_a_share_without_events_is_a_share_of_few_all_the_same() -> None:
 
 def test_the_smallest_effect_that_would_be_found_is_told_by_verdicts_alone() -> None:
     reason = "the interval reaches over the limit; 0.695 or less would be found in 4 of 5 such audits; about 6,800"
-    row = shown("public", 10, value=0.5, low=0.4, high=0.6, state="insufficient_evidence", reason=reason)
+    row = shown("public", 10, value=0.5, low=0.4, high=0.6, state="inconclusive", reason=reason)
     assert row["reason"] == "the interval reaches over the limit"
     assert shown("internal", 1, value=0.5, low=0.4, high=0.6, reason=reason)["reason"] == reason

@@ -9,7 +9,7 @@ from tasks.reporting.charts.rows import Caterpillar
 from tasks.reporting.charts.values import POINTS, Mark
 
 ROWS = tuple(
-    Mark(label=f"L{n}", value=n - 5.0, low=n - 8.0, high=n - 2.0, n=100 + n, state="breach" if n > 15 else "within")
+    Mark(label=f"L{n}", value=n - 5.0, low=n - 8.0, high=n - 2.0, n=100 + n, state="outside" if n > 15 else "within")
     for n in range(20)
 )
 CHART = Caterpillar(title="Pooled", unit=POINTS, rows=ROWS, limit=10.0, side="at_most")

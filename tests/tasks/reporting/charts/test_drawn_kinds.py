@@ -36,7 +36,7 @@ def test_a_drawing_is_an_image_with_name_and_description_and_hides_what_is_insid
         assert float(svg[2].get("font-size")) >= 13
     details = found.find("details")
     assert details.get("open") is None
-    assert details.find("summary").text == "The same as a table"
+    assert details.find("summary").text == "Show as a table"
     assert details.find(".//caption").text == svgs[0][0].text
     assert all(th.get("scope") == "col" and texts(th).strip() for th in details.findall(".//thead//th"))
     assert all(row[0].tag == "th" and row[0].get("scope") == "row" for row in details.findall(".//tbody/tr"))
@@ -53,7 +53,7 @@ def test_the_structure_of_the_first_picture():
     axis = ["text ink"] * 5 + ["text soft"]
     assert kinds == [*behind, *row, "text breach", *row, *last, *marks, *axis]
     assert [text for text in svg[2].itertext() if text.strip()][:5] == [
-        *("All applicants", "as decided, n\N{NO-BREAK SPACE}197", "−23 [−30, −17]", "outside limit", "limit −5"),
+        *("All applicants", "as decided, n\N{NO-BREAK SPACE}197", "−23 [−30, −17]", "Outside the limit", "limit −5"),
     ]
 
 

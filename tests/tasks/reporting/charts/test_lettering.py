@@ -66,6 +66,6 @@ def test_widths_are_upper_bounds_of_the_widest_common_face(face, bold):
     from PIL import ImageFont
 
     font = ImageFont.truetype(str(FACES / face), 1000)
-    for text in (LONG, HEBREW, UNBROKEN, "All applicants", "−23 [−30, −17]", "too little to say", "18 columns on file"):
+    for text in (LONG, HEBREW, UNBROKEN, "All applicants", "−23 [−30, −17]", "Inconclusive", "18 columns on file"):
         assert font.getlength(text) <= width(text, 1000, bold=bold), text
         assert width(text, 1000, bold=bold) < 1.35 * font.getlength(text), "but no waste of room"

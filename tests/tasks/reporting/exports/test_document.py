@@ -18,7 +18,7 @@ from tasks.reporting.material import Material
 from tasks.reporting.question_pages.page import question_pages
 
 MOST_BYTES = 300_000
-PAGES = ("report.html", "pages/gap.html")
+PAGES = ("report.html", "pages/approval-rates.html")
 
 
 def said(made: Material) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def test_it_is_valid_and_says_what_the_first_page_says() -> None:
         {"value": each.value, "shown": each.text} for each in decision.figures.comparisons
     ]
     assert found["pages"] == list(PAGES)
-    assert found["state"] == "breach"
+    assert found["state"] == "outside"
     assert found["source"]["rows"] == {"value": 500, "shown": "500"}
 
 
@@ -57,7 +57,7 @@ def test_a_number_stands_beside_what_is_printed_of_it() -> None:
     assert black["n"] == {"value": 1199, "shown": "1,199"}
     [approval] = black["approvals"]
     assert approval["rate"] == {"value": 0.676, "shown": "68 of 100"}
-    direct = next(each for each in black["verdicts"] if each["theory"] == Theory.DIRECT)
+    direct = next(each for each in black["verdicts"] if each["theory"] == Theory.SIMILAR_APPLICANTS)
     assert direct["effect"] == {"value": 0.126, "shown": "−13"}
     assert direct["interval"] == {"low": 0.061, "high": 0.182, "kind": "verdict", "shown": "[−18, −6]"}
     assert direct["unit"] == "points of approval"
@@ -68,7 +68,7 @@ def test_what_is_printed_of_a_verdict_is_what_its_page_prints() -> None:
     pages = question_pages(made, decide(run_of(made)))
     for judged in said(made)["groups"][1]["verdicts"]:
         page = next((pages[q.page] for q in decide(boston()).questions if q.theory == judged["theory"]), None)
-        if page is None or judged["theory"] == Theory.OWN:
+        if page is None or judged["theory"] == Theory.OWN_LIMITS:
             continue
         [table] = [table for part in page.parts for table in part.tables]
         [row] = [row for row in table.rows if row[0].text == "Black"]
@@ -85,7 +85,7 @@ def test_a_withheld_group_tells_no_number_and_no_state() -> None:
     assert {each["effect"]["value"] for each in black["verdicts"]} == {None}
     names = found["theories"]["columns"]
     rows = [dict(zip(names, row, strict=True)) for row in found["theories"]["rows"]]
-    assert {row["state"] for row in rows if row["group"] == "Black"} == {"insufficient_evidence (withheld)"}
+    assert {row["state"] for row in rows if row["group"] == "Black"} == {"inconclusive (withheld)"}
 
 
 def test_checks_count_what_held_and_tell_what_did_not() -> None:

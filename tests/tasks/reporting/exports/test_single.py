@@ -25,14 +25,19 @@ def page(kind: str, main: str) -> bytes:
 
 FIRST = page(
     "decide",
-    '<section aria-labelledby="x y"><h2 id="x">Found</h2><a href="pages/gap.html#x">one</a>'
-    '<a href="pages/gap.html">two</a>'
+    '<section aria-labelledby="x y"><h2 id="x">Found</h2><a href="pages/approval-rates.html#x">one</a>'
+    '<a href="pages/approval-rates.html">two</a>'
     ' <a href="#x">three</a> <a href="evidence/cst.html#x">four</a></section>'
     "<p>a id=&#34;x&#34; &lt;b href=&#34;u&#34;&gt;</p>",
 )
 GAP = page("long", '<h2 id="x">Gap</h2><label for="x">l</label><a href="../report.html#x">back</a>')
 QUALITY = page("long", "<p>Rows in and out.</p>")
-FILES = {"report.html": FIRST, "pages/gap.html": GAP, "pages/quality.html": QUALITY, "evidence/cst.html": QUALITY}
+FILES = {
+    "report.html": FIRST,
+    "pages/approval-rates.html": GAP,
+    "pages/quality.html": QUALITY,
+    "evidence/cst.html": QUALITY,
+}
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +49,7 @@ def test_ids_are_unique_and_every_reference_has_its_target(text: str) -> None:
     ids = re.findall(r'\sid="([^"]*)"', text)
     assert len(ids) == len(set(ids))
     links = re.findall(r'href="([^"]*)"', text)
-    assert links == ["#gap-x", "#gap", "#report-x", "#report-x"]
+    assert links == ["#approval-rates-x", "#approval-rates", "#report-x", "#report-x"]
     assert {link.removeprefix("#") for link in links} <= set(ids)
     assert 'aria-labelledby="report-x report-y"' in text
     assert 'for="gap-x"' in text

@@ -18,7 +18,7 @@ from tasks.reporting.material import Material, Measure
 
 SHEETS = ["Read me", "Decide", "Figures", "Groups", "Checks", "Waterfall", "Measures", "Glossary"]
 SAID = {
-    "title": "Approvals", "short": "Rates", "question": "Do they differ?", "page": "gap", "method": ["Shares."],
+    "title": "Approvals", "short": "Rates", "question": "Do they differ?", "page": "approval-rates", "method": ["Shares."],  # noqa: E501
     "cannot": ["Why."],
 }  # fmt: skip
 RATE = {"words": "share approved", "unit": "rate", "meaning": "Those approved, of all."}

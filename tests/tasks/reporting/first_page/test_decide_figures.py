@@ -36,13 +36,13 @@ def lines(run):
 
 def test_boston_as_in_the_example():
     found = of(boston())
-    assert found.title == "Black compared with white, points of approval"
+    assert found.title == "Points of approval: Black compared with white"
     assert (found.key, found.reference, found.among) == (("race", "Black"), "white", 2)
-    assert found.caption == "Chosen among 2 groups."
+    assert found.caption == "1 of 2 groups."
     printed = [(each.label, each.detail, each.text, each.shown_interval) for each in found.comparisons]
     assert printed == [
         ("All applicants", "n 197", "−23", "[−30, −17]"),
-        ("Adjusted", "18 columns, n 197", "−14", "[−20, −7]"),
+        ("Adjusted", "18 characteristics, n 197", "−14", "[−20, −7]"),
         ("Nearest 15", "n 197", "−18", "[−25, −12]"),
     ]
     assert {each.shown_limit for each in found.comparisons} == {"−5"}
@@ -88,17 +88,17 @@ def test_without_an_adjusted_row_the_plain_gap_chooses():
     assert choice(Groups(Run((), groups))) == (("race", "B"), 2), "the largest group, where no interval is known"
     few = tuple(replace(group, n=3) for group in groups)
     found = of(Run(rows, few))
-    assert (found.key, found.caption) == (None, "No group has enough people.")
-    assert [each.text for each in found.comparisons] == ["not run"] * 3
+    assert (found.key, found.caption) == (None, "No group has enough applicants.")
+    assert [each.text for each in found.comparisons] == ["Not run"] * 3
     whole_row = replace(rows[0], role="theory", group="", state=LITTLE)
     judged = of(Run((*rows, whole_row), few)).comparisons
-    assert [each.text for each in judged] == ["too little to say", "not run", "not run"], "it was asked, of too few"
+    assert [each.text for each in judged] == ["Inconclusive", "Not run", "Not run"], "it was asked, of too few"
 
 
 def test_there_are_always_the_same_three_and_a_missing_one_says_why():
     run = boston()
     rows = tuple(row for row in run.rows if row.role != "beside")
-    assert lines(replace(run, rows=rows))["nearest"].text == "not run"
+    assert lines(replace(run, rows=rows))["nearest"].text == "Not run"
     hidden = tuple(
         replace(row, value=None, low=None, high=None, withheld=True, state=LITTLE) if row.role == "beside" else row
         for row in run.rows
@@ -106,10 +106,10 @@ def test_there_are_always_the_same_three_and_a_missing_one_says_why():
     withheld = lines(replace(run, rows=hidden))["nearest"]
     assert (withheld.text, withheld.shown_interval, withheld.value) == ("withheld", "", None)
     unmeasured = tuple(
-        replace(row, value=None, low=None, high=None, state=LITTLE) if row.theory is Theory.DIRECT else row
+        replace(row, value=None, low=None, high=None, state=LITTLE) if row.theory is Theory.SIMILAR_APPLICANTS else row
         for row in run.rows
     )
-    assert lines(replace(run, rows=unmeasured))["adjusted"].text == "too little to say"
+    assert lines(replace(run, rows=unmeasured))["adjusted"].text == "Inconclusive"
     assert list(lines(Run((), ()))) == ["all", "adjusted", "nearest"]
 
 
@@ -153,14 +153,10 @@ def test_a_limit_that_is_not_set_is_not_shown_and_the_plain_interval_is():
     assert (found.shown_limit, found.interval, found.shown_interval) == ("", "plain", "[−15, −5]")
 
 
-def test_a_widened_interval_says_so():
+def test_the_interval_is_the_one_that_the_result_prints():
     row = effect("Black", LITTLE, (-7, -21, 7), bias=0.12, plain_low=0.05, plain_high=0.09)
-    found = of(replace(boston(), rows=(row,)))
-    assert found.caption == "Widened for columns missing here: Adjusted."
-    adjusted = found.comparisons[1]
-    assert (adjusted.low, adjusted.high) == (-21, 7)
-    assert (adjusted.plain_low, adjusted.plain_high) == (pytest.approx(-9), pytest.approx(-5))
-    assert "missing" not in of(boston()).caption
+    adjusted = lines(replace(boston(), rows=(row,)))["adjusted"]
+    assert (adjusted.low, adjusted.high, adjusted.interval) == (pytest.approx(-9), pytest.approx(-5), "plain")
 
 
 def test_states_of_the_figures_are_those_of_their_rows():
@@ -202,7 +198,7 @@ def test_no_end_of_an_interval_lies_beyond_what_can_be():
 def test_a_number_without_interval_has_its_state_for_a_reason():
     lacks = {"low": None, "high": None}
     run = Run((effect("A", LITTLE, (-12, -20, -4), **lacks),), (white(), Group("race", "A", 100, 0.71)))
-    assert forest(of(run)).rows[1].note == "Too little to say: no interval."
+    assert forest(of(run)).rows[1].note == "Inconclusive: no interval."
 
 
 def test_a_name_that_leaves_no_mark_is_called_blank():

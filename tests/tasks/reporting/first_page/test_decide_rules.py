@@ -19,10 +19,19 @@ from decide_runs import (
     whole,
 )
 
-from schemas.terms import Theory
-from tasks.reporting.first_page.facts import Group, Groups, LeftOut, Run, sentences
+from schemas.terms import State, Theory
+from tasks.reporting.first_page.facts import Finding, Group, Groups, LeftOut, Run, sentences
 from tasks.reporting.first_page.result import figures
-from tasks.reporting.first_page.rules import MOST_LINES, RULES, STEPS, View, cannot_tell, changes, next_steps
+from tasks.reporting.first_page.rules import (
+    MOST_LINES,
+    OF_FINDINGS,
+    RULES,
+    STEPS,
+    View,
+    cannot_tell,
+    next_steps,
+    remarks,
+)
 
 
 def view(run):
@@ -40,7 +49,9 @@ def told(run, name):
 def outside(**more):
     """One group, outside in both."""
     run = of_states((OUTSIDE, OUTSIDE))
-    rows = tuple(replace(each, robustness=0.124) if each.theory is Theory.DIRECT else each for each in run.rows)
+    rows = tuple(
+        replace(each, robustness=0.124) if each.theory is Theory.SIMILAR_APPLICANTS else each for each in run.rows
+    )
     return replace(run, rows=rows, **more)
 
 
@@ -48,18 +59,18 @@ def inside(**more):
     return replace(of_states((INSIDE, INSIDE)), **more)
 
 
-def test_confounder_where_the_adjusted_gap_is_outside_or_would_be():
+def test_confounder_where_similar_applicants_differ():
     plain = (
-        "A factor not on file that explains 12 % of what is left of both race and approval would remove the "
-        "adjusted gap."
+        "The gap would disappear only if a factor missing from these data explained at least 12 % of the remaining "
+        "variation in both race and approval."
     )
     assert told(outside(), "confounder") == plain
-    assert told(boston(), "confounder") == (f"{plain} Public record, the strongest on file, explains 1 % and 4 %.")
-    widened = effect("A", LITTLE, (-20, -39, -1), limit=-2, bias=0.10, robustness=0.055)
-    run = Run((widened,), (white(), Group("race", "A", 100, 0.7)))
-    assert "explains 5.5 % of" in told(run, "confounder")
-    assert told(replace(run, rows=(replace(widened, low=-0.2),)), "confounder") is None
-    assert told(inside(), "confounder") is None
+    strongest = "The strongest recorded factor, public record, explains 1 % and 4 %."
+    assert told(boston(), "confounder") == f"{plain} {strongest}"
+    unsure = effect("A", LITTLE, (-20, -39, -1), limit=-2, bias=0.10, robustness=0.055)
+    run = Run((unsure,), (white(), Group("race", "A", 100, 0.7)))
+    assert "at least 5.5 % of" in told(run, "confounder")
+    assert told(replace(run, rows=(replace(unsure, low=-0.2),)), "confounder") is None
     assert told(of_states((OUTSIDE, OUTSIDE)), "confounder") is None, "without a robustness value"
     assert told(of_states((OUTSIDE, OUTSIDE), n=29), "confounder") is None
 
@@ -67,22 +78,22 @@ def test_confounder_where_the_adjusted_gap_is_outside_or_would_be():
 def test_no_credit_score_where_no_column_is_one_and_nobody_said_that_the_columns_are_all():
     run = outside(credit_history=False)
     assert told(run, "no_credit_score") == (
-        "No column is named as a credit score or payment history: one could raise or lower the adjusted gap."
+        "No column is a credit score or payment history. One could raise or lower the adjusted gap."
     )
     assert told(replace(run, credit_history=True), "no_credit_score") is None
     assert told(replace(run, complete=True), "no_credit_score") is None
-    plain = tuple(each for each in run.rows if each.theory is Theory.OUTCOME)
+    plain = tuple(each for each in run.rows if each.theory is Theory.APPROVAL_RATES)
     assert told(replace(run, rows=plain), "no_credit_score") is None, "no adjusted gap is shown"
 
 
 def test_left_out_above_five_percent():
     assert told(texas(), "left_out") == (
-        "6,141 applications with missing columns are in no comparison of similar records; 57 of 100 were denied, "
-        "against 22."
+        "6,141 applicants with gaps in their columns are in no comparison. Of 100 of them 57 were denied; of the "
+        "others 22."
     )
     hidden = LeftOut(6141, 50000, None, 0.22)
     assert told(inside(left_out=hidden), "left_out") == (
-        "6,141 applications with missing columns are in no comparison of similar records."
+        "6,141 applicants with gaps in their columns are in no comparison."
     )
     assert told(inside(left_out=LeftOut(51, 1000)), "left_out")
     assert told(inside(left_out=LeftOut(50, 1000)), "left_out") is None
@@ -91,12 +102,14 @@ def test_left_out_above_five_percent():
 
 
 def test_detectable_where_there_is_too_little_to_say():
-    expected = "With 100 A applicants {} points is shown outside the limit in fewer than four of five audits."
-    adjusted, plain = "an adjusted gap of less than 9", "a plain gap of less than 8"
+    expected = "With 100 A applicants, {} points would often be missed."
+    adjusted, plain = "an adjusted difference of less than 9", "a difference in approval rates of less than 8"
     assert told(of_states((INSIDE, LITTLE)), "detectable") == expected.format(adjusted)
     assert told(of_states((LITTLE, INSIDE)), "detectable") == expected.format(plain)
     widened = of_states((INSIDE, LITTLE))
-    widened = tuple(replace(each, bias=0.1) if each.theory is Theory.DIRECT else each for each in widened.rows)
+    widened = tuple(
+        replace(each, bias=0.1) if each.theory is Theory.SIMILAR_APPLICANTS else each for each in widened.rows
+    )
     assert told(replace(inside(), rows=widened), "detectable") is None, "more people would not narrow it"
     assert told(inside(), "detectable") is None
     assert told(of_states((LITTLE, LITTLE), n=29), "detectable") is None
@@ -109,10 +122,10 @@ def test_detectable_where_there_is_too_little_to_say():
 
 def test_missing_limit_and_set_limits_where_a_theory_that_could_have_one_has_none():
     run = of_states((NO_LIMIT, INSIDE))
-    assert told(run, "missing_limit") == "Fix a limit before the next run."
-    assert told(run, "set_limits") == "Set the missing limits, with their source."
+    assert told(run, "missing_limit") == "Nobody has set a limit for some questions."
+    assert told(run, "set_limits") == "Set a limit for every question, and note its source."
     reasons = inside()
-    reasons = replace(reasons, rows=(*reasons.rows, whole(Theory.REASONS, NO_LIMIT)))
+    reasons = replace(reasons, rows=(*reasons.rows, whole(Theory.MODEL_REASONS, NO_LIMIT)))
     for name in ("missing_limit", "set_limits"):
         assert told(reasons, name) is None, "a score of reasons has no scale for a limit"
         assert told(inside(), name) is None
@@ -123,21 +136,39 @@ def test_fix_data_where_there_is_a_warning():
     assert told(inside(), "fix_data") is None
 
 
-def test_public_files_are_repeated_with_the_lenders_own_columns_first():
-    assert told(outside(public=True), "add_columns")
-    assert told(replace(of_states((INSIDE, LITTLE)), public=True), "add_columns")
+def test_columns_that_the_data_lack_are_asked_for_where_similar_applicants_are_not_shown_to_be_within():
+    lacks = {"lacks": ("the credit score",)}
+    expected = "Repeat the audit with the credit score from the lender's files."
+    assert told(outside(**lacks), "add_columns") == expected
+    assert told(replace(of_states((INSIDE, LITTLE)), **lacks), "add_columns") == expected
     assert told(outside(), "add_columns") is None
-    assert told(inside(public=True), "add_columns") is None
-    assert told(replace(of_states((INSIDE, NOT_RUN)), public=True), "add_columns") is None
+    assert told(outside(complete=True, **lacks), "add_columns") is None
+    assert told(inside(**lacks), "add_columns") is None
+    assert told(replace(of_states((INSIDE, NOT_RUN)), **lacks), "add_columns") is None
+
+
+def test_the_step_of_each_finding_is_its_own_and_one_of_them_is_enough():
+    def with_finding(kind):
+        return inside(findings=(Finding(kind, "race", "A", sentence="It was found.", next="Do it."),))
+
+    for kind in OF_FINDINGS[:-1]:
+        assert told(with_finding(kind), kind) == "Do it.", kind
+    assert {name for name in OF_FINDINGS if told(inside(), name)} == set()
+
+
+def test_an_order_of_causes_is_asked_for_where_the_data_contradict_the_causal_model():
+    doubted = whole(Theory.CAUSAL_MODEL, State.UNRELIABLE)
+    assert told(replace(inside(), rows=(*inside().rows, doubted)), "causal_order")
+    assert told(inside(), "causal_order") is None
 
 
 def test_by_lender_where_a_file_has_many():
-    assert told(inside(lenders=2), "by_lender") == "By lender: this file mixes many."
-    assert told(inside(lenders=None), "by_lender") == "By lender, where the file mixes several."
+    assert told(inside(lenders=2), "by_lender") == "Audit each lender alone: this file holds many."
+    assert told(inside(lenders=None), "by_lender") == "Audit each lender alone if this file holds several."
     assert told(inside(), "by_lender") is None
 
 
-@pytest.mark.parametrize("name", ["read_files", "ask_reasons", "repeat"])
+@pytest.mark.parametrize("name", ["read_files", "ask_reasons"])
 def test_files_are_read_where_similar_records_are_outside_and_the_data_are_the_lenders(name):
     assert told(outside(), name)
     assert told(outside(public=True), name) is None
@@ -153,22 +184,20 @@ def test_files_are_named_by_their_number_and_group():
     assert told(replace(boston(), files={}), "read_files") == "Read the files of denied Black applicants."
 
 
-def test_files_of_a_public_file_are_read_later():
-    assert told(outside(public=True), "read_later")
-    assert told(outside(), "read_later") is None
-    assert told(inside(public=True), "read_later") is None
-
-
 def test_wait_where_more_applications_would_settle_it():
     def needing(needed, state=LITTLE):
         run = of_states((INSIDE, state))
         return replace(run, rows=tuple(replace(each, needed=needed) for each in run.rows))
 
     assert told(needing(5000.0), "wait") == (
-        "Wait for about 5,000 applications of A and white applicants: 3 years at this year's number."
+        "Wait for about 5,000 applicants of A and white: 3 years at this year's number."
     )
-    assert ": 20 years at" in told(needing(20 * 1781.0), "wait")
-    assert "more than 20 years at" in told(needing(21 * 1781.0), "wait")
+    assert ": 10 years at" in told(needing(9.9 * 1781.0), "wait")
+    assert told(needing(10 * 1781.0), "wait") == (
+        "Add earlier years or a wider area, or join groups: this year alone has too few applicants."
+    )
+    kept_open = replace(needing(5000.0), findings=(Finding("missing", "race", "A"),))
+    assert told(kept_open, "wait") is None, "more applicants would not settle it"
     assert told(needing(1000.0), "wait") is None, "there are more than that"
     assert told(needing(None), "wait") is None, "no number would settle it"
     assert told(needing(5000.0, INSIDE), "wait") is None
@@ -176,7 +205,7 @@ def test_wait_where_more_applications_would_settle_it():
 
 def test_wait_where_a_group_has_too_few_people():
     assert told(of_states((LITTLE, LITTLE), n=10), "wait") == (
-        "Wait for about 30 applications of A applicants: 3 years at this year's number."
+        "Wait for about 30 applicants of A: 3 years at this year's number."
     )
     assert told(of_states((INSIDE, INSIDE), n=30), "wait") is None
     hidden = replace(of_states((LITTLE, LITTLE), n=10), groups=(white(), Group("race", "A", None, None)))
@@ -190,7 +219,7 @@ def test_what_it_cannot_tell_is_always_three_lines():
     assert names(inside()) == ["why_lawful", "unseen", "single_person"]
     assert names(inside(lenders=2, sampled=True)) == ["why_lawful", "mixed_lenders", "single_person"]
     assert names(inside(lenders=None)) == ["why_lawful", "mixed_lenders", "single_person"]
-    assert dict(cannot_tell(view(inside(lenders=None))))["mixed_lenders"][0].endswith("where the file mixes several.")
+    assert dict(cannot_tell(view(inside(lenders=None))))["mixed_lenders"][0].endswith("if this file holds several.")
     assert names(inside(sampled=True)) == ["why_lawful", "sample", "single_person"]
     assert names(Run((), ())) == ["why_lawful", "unseen", "single_person"]
 
@@ -212,7 +241,7 @@ def test_columns_that_the_year_lacks_are_named_and_many_are_not():
 def everything(**more):
     """A run in which every rule of what would change it applies."""
     few = gap("B", LITTLE, (-8, -20, 4), detectable=0.8, needed=9000.0, n=100, n_reference=1681)
-    limitless = (whole(Theory.RECOURSE, NO_LIMIT), row(Theory.RECOURSE, "A", NO_LIMIT, value=0.7))
+    limitless = (whole(Theory.PATH_TO_APPROVAL, NO_LIMIT), row(Theory.PATH_TO_APPROVAL, "A", NO_LIMIT, value=0.7))
     run = outside(
         groups=(white(), Group("race", "A", 100, 0.7), Group("race", "B", 100, 0.8)),
         credit_history=False,
@@ -222,31 +251,33 @@ def everything(**more):
         lenders=3,
         warnings=("columns_swapped",),
     )
-    rows = (*run.rows, few, whole(Theory.TOTAL, OUTSIDE), *limitless)
+    rows = (*run.rows, few, whole(Theory.CAUSAL_MODEL, OUTSIDE), *limitless)
     return replace(run, rows=rows, **more)
 
 
 def test_rules_are_printed_in_their_order_and_three_at_most():
-    assert all(told(everything(), name) for name, _ in RULES)
-    assert [name for name, _ in changes(view(everything()))] == ["confounder", "no_credit_score", "year_lacks"]
-    own, public = everything(), everything(public=True)
-    assert {name for name, _ in STEPS if told(own, name) or told(public, name)} == {name for name, _ in STEPS}
-    assert [name for name, _ in next_steps(view(own))] == ["fix_data", "by_lender", "read_files"]
-    assert [name for name, _ in next_steps(view(public))] == ["fix_data", "add_columns", "by_lender"]
+    every, found = everything(), set(OF_FINDINGS)
+    assert {name for name, _ in RULES if not told(every, name)} == found
+    assert [name for name, _ in remarks(view(every))] == ["confounder", "no_credit_score", "year_lacks"]
+    lost = replace(every, findings=(Finding("missing", "race", "A", sentence="442 files lack income.", next="Do it."),))
+    assert [name for name, _ in remarks(view(lost))] == ["missing", "confounder", "no_credit_score"]
+    assert [name for name, _ in next_steps(view(every))] == ["fix_data", "read_files", "ask_reasons"]
+    assert [name for name, _ in next_steps(view(lost))] == ["fix_data", "missing", "read_files"]
+    assert [name for name, _ in next_steps(view(replace(every, public=True)))] == ["fix_data", "by_lender", "wait"]
     assert MOST_LINES == 3
-    later = replace(everything(), credit_history=True, warnings=(), lenders=1)
-    assert [name for name, _ in changes(view(later))] == ["confounder", "year_lacks", "left_out"]
-    assert [name for name, _ in next_steps(view(later))] == ["read_files", "ask_reasons", "repeat"]
 
 
-def test_where_no_rule_applies_nothing_is_printed():
-    assert changes(view(inside())) == ()
-    assert next_steps(view(inside())) == ()
+def test_where_no_rule_applies_there_is_nothing_to_know_and_nothing_to_do():
+    assert remarks(view(inside())) == ()
+    assert next_steps(view(inside())) == (
+        ("done", ("Nothing to do now. Repeat the audit with the next year of decisions.",)),
+    )
 
 
-def test_every_rule_has_a_name_and_every_name_a_sentence():
-    assert [name for name, _ in RULES] == list(sentences()["change"])
-    assert [name for name, _ in STEPS] == list(sentences()["next"])
+def test_every_rule_has_a_name_and_every_sentence_a_rule():
+    of_runs = set(OF_FINDINGS)
+    assert {name for name, _ in RULES} - of_runs == set(sentences()["know"])
+    assert {name for name, _ in STEPS} - of_runs | {"done", "wider"} == set(sentences()["next"])
     assert len(sentences()["cannot"]) == 9
 
 
@@ -254,10 +285,10 @@ def test_lines_are_about_the_group_of_the_figures_where_it_is_one_of_those():
     run = boston(-2)
     assert view(run).chosen == ("race", "Black")
     hispanic_worse = tuple(
-        replace(each, low=0.10) if each.group == "Hispanic" and each.theory is Theory.DIRECT else each
+        replace(each, low=0.10) if each.group == "Hispanic" and each.theory is Theory.SIMILAR_APPLICANTS else each
         for each in run.rows
     )
     other = replace(run, rows=hispanic_worse)
     assert view(other).chosen == ("race", "Hispanic")
-    assert "explains 7.7 %" in told(other, "confounder")
+    assert "at least 7.7 %" in told(other, "confounder")
     assert told(other, "read_files") == "Read the files of denied Hispanic applicants."

@@ -89,7 +89,7 @@ def test_rates_are_of_all_applications_whether_complete_or_not(audited):
 
 def test_a_part_of_the_gap_follows_from_both_numbers(audited):
     rows, page, *_ = audited
-    row = page.row("direct", "Black")
+    row = page.row("similar_applicants", "Black")
     sentence = page.decision.questions[1].sentence
     if pd.isna(row.value):
         assert "of the gap" not in sentence
@@ -98,7 +98,7 @@ def test_a_part_of_the_gap_follows_from_both_numbers(audited):
     plain, adjusted = rates["Black"] - rates["white"], -100 * row.value
     assert page.gap("Black") == pytest.approx(plain)
     assert points(adjusted) in sentence
-    inside = bool(plain <= adjusted < 0) and page.state("direct", "Black") == "breach"
+    inside = bool(plain <= adjusted < 0) and page.state("similar_applicants", "Black") == "outside"
     assert ("of the gap" in sentence) is inside
     assert not inside or f"{part_of_gap(page, 'Black')} of the gap" in sentence
 
@@ -134,11 +134,13 @@ def test_applications_left_out_and_groups_lost_are_counted_from_the_rows(audited
 def test_a_missing_credit_score_is_told_where_no_column_is_one_and_the_columns_are_not_all(audited):
     _, page, name, said = audited
     rules = {line.rule for line in page.decision.change}
-    measured = not pd.isna(page.row("direct", "Black").value)
+    measured = not pd.isna(page.row("similar_applicants", "Black").value)
     assert ("no_credit_score" in rules) is (measured and name not in ("history", "score") and said == "false")
 
 
 def test_the_adjusted_gap_of_the_hidden_case_is_many_times_the_plain_one(audited, request):
     _, page, name, _ = audited
     if name == "history":
-        assert -100 * page.row("direct", "Black").value < 3 * page.gap("Black") < 0 or page.gap("Black") >= 0
+        assert (
+            -100 * page.row("similar_applicants", "Black").value < 3 * page.gap("Black") < 0 or page.gap("Black") >= 0
+        )

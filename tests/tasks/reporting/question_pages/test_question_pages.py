@@ -37,11 +37,13 @@ from question_sections import (
 )
 from report_tables import built, spec
 
+from schemas.questions import STATES
 from schemas.tables.counterfactuals import CAUSAL_CHECKS
-from schemas.tables.verdicts import AGREEMENT, STATES
+from schemas.tables.verdicts import AGREEMENT
 from schemas.terms import Theory
 from tasks.reporting.charts.layout import element
-from tasks.reporting.first_page.facts import BANNED, Group, Run
+from tasks.reporting.first_page.facts import Group, Run
+from tasks.reporting.plain_words import banned_in
 from tasks.reporting.question_pages.data import declaration
 from tasks.reporting.question_pages.page import RULES
 
@@ -55,12 +57,14 @@ def hold_budgets(found):
         assert words(*prose(page), *cells(page), *drawn(page)) <= MOST_WORDS, name
         assert len(charts(page)) <= MOST_FIGURES, name
         assert sum(len(element(chart, f"c{i}").encode()) for i, chart in enumerate(charts(page))) < MOST_BYTES, name
-        assert [each for each in headings(page) if BANNED.search(each)] == [], name
+        assert [each for each in headings(page) if banned_in([each])] == [], name
 
 
 def test_a_page_a_question_that_the_run_has_with_the_same_five_parts():
     found = pages()
-    assert list(found) == ["gap", "similar", "routes", "reasons"], "nothing is known of the assumed graph"
+    assert list(found) == ["approval-rates", "similar-applicants", "path-to-approval", "model-reasons"], (
+        "nothing is known of the assumed graph"
+    )
     for name, page in found.items():
         assert page.anchor == name
         assert [each.anchor for each in page.parts] == PARTS
@@ -75,36 +79,36 @@ def test_the_answer_of_routes_begins_with_what_the_way_costs_and_counts_come_aft
         boston(),
         rows=tuple(
             replace(each, value=0.742, low=0.61, high=0.95, limit=0.8, side="at_least")
-            if each.theory is Theory.RECOURSE and each.role == "primary"
+            if each.theory is Theory.PATH_TO_APPROVAL and each.role == "primary"
             else each
             for each in boston().rows
         ),
     )
-    first, *later = part(pages(run)["routes"], "answer").words
+    first, *later = part(pages(run)["path-to-approval"], "answer").words
     assert first.startswith("What the way of white applicants costs where the group's costs 100, by the ")
     assert first.endswith(": Black 74 [61, 95]; Hispanic 74 [61, 95].")
     assert "64 Black and 26 Hispanic denials." in later
 
 
 def test_an_answer_in_points_says_of_what_and_with_its_interval():
-    said = part(pages()["similar"], "answer").words
+    said = part(pages()["similar-applicants"], "answer").words
     assert said[0].startswith("Black −14 points")
     assert said[1].startswith("Points of approval, compared with similar white applicants: Black −14 [−20, −7]; ")
 
 
 def test_intervals_beside_the_verdict_are_called_what_they_are():
-    assert table(pages()["gap"]).note.endswith(declaration().table["plain"])
+    assert table(pages()["approval-rates"]).note.endswith(declaration().table["plain"])
 
 
 @pytest.mark.parametrize("state", FIVE)
 def test_every_state_stands_in_words_in_answer_chart_and_table(state):
     found = pages(of_states((state, state), (OUTSIDE, INSIDE)))
-    for page in (found["gap"], found["similar"]):
-        assert column(page, "State")["A"].text == STATES[state]
-        assert any(each.lower().startswith(STATES[state]) for each in part(page, "answer").points)
+    for page in (found["approval-rates"], found["similar-applicants"]):
+        assert column(page, "State")["A"].text == STATES[state].words
+        assert any(each.lower().startswith(STATES[state].words) for each in part(page, "answer").points)
         chart = next(each for each in charts(page) if each.unit.signed)
         assert next(mark.state for mark in chart.rows if mark.label == "A") == state
-        worst = "outside limit" if page.anchor == "gap" or state == OUTSIDE else ""
+        worst = "Outside the limit" if page.anchor == "gap" or state == OUTSIDE else ""
         assert part(page, "answer").words[-1].startswith(f"The question as a whole: {worst}")
 
 
@@ -112,13 +116,13 @@ def test_a_withheld_group_shows_no_number_anywhere():
     hidden = effect("Roma", LITTLE, (-55.1, -57.2, -53.3), n=3, events=2, withheld=True, robustness=0.333)
     rows = (*boston().rows, hidden, gap("Roma", LITTLE, (-55.1, -57.2, -53.3), n=3, withheld=True))
     found = pages(replace(boston(), rows=rows, groups=(*boston().groups, Group("race", "Roma"))))
-    for page in (found["gap"], found["similar"]):
+    for page in (found["approval-rates"], found["similar-applicants"]):
         shown = next(each for each in table(page).rows if each[0].text == "Roma")
-        assert {cell.text for cell in shown[1:]} <= {"withheld", "–", "too little to say (withheld)", "not computed"}
+        assert {cell.text for cell in shown[1:]} <= {"withheld", "–", "Inconclusive (withheld)", "not computed"}
         assert not re.search(r"\b(55|57|53|33)\b", everything(page))
         assert "Roma: withheld" in everything(page)
         assert "Groups with fewer than 30 applicants, and withheld ones, are not judged: Roma." in everything(page)
-    assert table(found["similar"]).rows[-1][0].text == "Roma", "groups without a printed size last"
+    assert table(found["similar-applicants"]).rows[-1][0].text == "Roma", "groups without a printed size last"
 
 
 def test_all_withheld_and_all_refused_still_make_pages():
@@ -129,7 +133,7 @@ def test_all_withheld_and_all_refused_still_make_pages():
     for page in found.values():
         assert "withheld" in everything(page)
         assert [each.text for each in column(page, "State").values() if each.kind == "state"] == (
-            ["too little to say (withheld)"] * 2
+            ["Inconclusive (withheld)"] * 2
         )
     gone = {"value": None, "low": None, "high": None, "state": LITTLE, "reason": "not measured: too_few_for_adjustment"}
     refused = pages(
@@ -137,17 +141,17 @@ def test_all_withheld_and_all_refused_still_make_pages():
             boston(), rows=tuple(each if each.role == "theory" else replace(each, **gone) for each in boston().rows)
         )
     )
-    page = refused["similar"]
+    page = refused["similar-applicants"]
     assert column(page, "Points of approval")["Black"].text == "not computed"
     assert "Not computed: too few for adjustment." in everything(page)
     hold_budgets(found | refused)
 
 
 def test_without_groups_a_page_says_why_there_is_nothing():
-    run = Run((whole(Theory.OUTCOME, NOT_RUN, "no group is judged"),), (white(),))
+    run = Run((whole(Theory.APPROVAL_RATES, NOT_RUN, "no group is judged"),), (white(),))
     found = pages(run)
-    assert list(found) == ["gap"], "approvals were measured, nothing else"
-    page = found["gap"]
+    assert list(found) == ["approval-rates"], "approvals were measured, nothing else"
+    page = found["approval-rates"]
     assert (charts(page), tables(page)) == ([], [])
     assert part(page, "picture").words == ("Nothing to draw: no group is judged.",)
     assert pages(Run((), ())) == {}
@@ -156,14 +160,14 @@ def test_without_groups_a_page_says_why_there_is_nothing():
 def test_one_group():
     run = of_states((OUTSIDE, LITTLE))
     found = pages(run)
-    assert [each.label for each in charts(found["similar"])[0].rows] == ["A"]
-    assert declaration().sure["interval_one"] in part(found["similar"], "sure").points
+    assert [each.label for each in charts(found["similar-applicants"])[0].rows] == ["A"]
+    assert declaration().sure["interval_one"] in part(found["similar-applicants"], "sure").points
     hold_budgets(found)
 
 
 def many(attributes, groups):
     """Groups of several attributes, each with a verdict on approvals and similar records."""
-    rows, people = [whole(Theory.OUTCOME, OUTSIDE), whole(Theory.DIRECT, OUTSIDE)], []
+    rows, people = [whole(Theory.APPROVAL_RATES, OUTSIDE), whole(Theory.SIMILAR_APPLICANTS, OUTSIDE)], []
     for a in range(attributes):
         attribute = f"attribute {a}"
         people.append(Group(attribute, f"reference {a}", 5000, 0.91, reference=True))
@@ -190,34 +194,39 @@ def test_many_groups_stay_within_words_charts_and_bytes(attributes, groups):
         view = table(found[name])
         assert len(view.rows) <= 25 < view.whole
         shown = [each[0].text for each in view.rows]
-        outside = sum(each.state == "breach" for rows in view.rows for each in rows)
+        outside = sum(each.state == "outside" for rows in view.rows for each in rows)
         assert outside == attributes * len(range(0, groups, 10)), "no row outside a limit is left out"
         assert any("measures.xlsx" in figure.caption for s in sections(found[name]) for figure in s.figures)
-        order = [each for each in table(found["gap"]).rows if each[0].text in shown]
+        order = [each for each in table(found["approval-rates"]).rows if each[0].text in shown]
         assert [each[0].text for each in order] == [name for name in shown if name in {o[0].text for o in order}]
 
 
 def test_methods_that_point_apart_are_told_in_the_first_part():
-    said = {"theory": "direct", "decision_maker": "lender", "protected_attribute": "race", "sign": "against"}
+    said = {
+        "theory": "similar_applicants",
+        "decision_maker": "lender",
+        "protected_attribute": "race",
+        "sign": "against",
+    }
     rows = [
-        {**said, "group": "Black", "method": "adjusted", "measure": "adjusted_effect", "state": "breach"},
+        {**said, "group": "Black", "method": "adjusted", "measure": "adjusted_effect", "state": "outside"},
         {**said, "group": "Black", "method": "cst", "measure": "st_effect", "state": "within"},
-        {**said, "group": "Hispanic", "method": "adjusted", "measure": "adjusted_effect", "state": "breach"},
+        {**said, "group": "Hispanic", "method": "adjusted", "measure": "adjusted_effect", "state": "outside"},
     ]
     found = pages(agreement=built(AGREEMENT, rows))
-    notice = part(found["similar"], "answer").notices[0]
+    notice = part(found["similar-applicants"], "answer").notices[0]
     assert notice.points == (
-        "Black: adjusted comparison outside limit, nearest applicants inside limit. Too little to say until this is "
+        "Black: adjusted comparison Outside the limit, nearest applicants Within the limit. Too little to say until this is "  # noqa: E501
         "settled.",
     )
-    assert part(found["gap"], "answer").notices == ()
+    assert part(found["approval-rates"], "answer").notices == ()
 
 
 def test_measures_without_a_verdict_make_their_page_too():
     rows = [measured("gcfn", "share_changed", "Black", 0.04)]
-    page = pages(measures=with_measures(*rows))["otherwise"]
+    page = pages(measures=with_measures(*rows))["causal-model"]
     assert column(page, "Net turned favourable by generated records, of 100")["Black"].text == "4"
-    assert column(page, "State")["Black"].text == "not run"
+    assert column(page, "State")["Black"].text == "Not run"
 
 
 def test_every_rule_of_a_question_is_known_and_every_measure_has_one_scale():
@@ -227,23 +236,23 @@ def test_every_rule_of_a_question_is_known_and_every_measure_has_one_scale():
 
 
 def test_how_sure_names_sizes_of_each_group_and_their_range_where_there_are_many():
-    few = part(pages(of_states((LITTLE, LITTLE), (LITTLE, LITTLE)))["similar"], "sure").points
+    few = part(pages(of_states((LITTLE, LITTLE), (LITTLE, LITTLE)))["similar-applicants"], "sure").points
     assert any(each.endswith("A 9; B 9.") for each in few)
-    some = part(pages(of_states(*[(LITTLE, LITTLE)] * 9))["similar"], "sure").points
+    some = part(pages(of_states(*[(LITTLE, LITTLE)] * 9))["similar-applicants"], "sure").points
     assert any(each.endswith("in points: 9 in each of 9 groups.") for each in some)
-    cost = row(Theory.RECOURSE, "Black", LITTLE, value=0.74, low=0.6, high=0.95, limit=0.8, needed=34_100.0)
-    routes = pages(Run((whole(Theory.RECOURSE, LITTLE), cost), boston().groups))["routes"]
+    cost = row(Theory.PATH_TO_APPROVAL, "Black", LITTLE, value=0.74, low=0.6, high=0.95, limit=0.8, needed=34_100.0)
+    routes = pages(Run((whole(Theory.PATH_TO_APPROVAL, LITTLE), cost), boston().groups))["path-to-approval"]
     assert any("Black 35,000" in each for each in part(routes, "sure").points)
     assert (
         part(routes, "answer").words[-1]
-        == "The question as a whole: too little to say; limit 80, the reference group's cost per 100 of the group's."
+        == "The question as a whole: Inconclusive; limit 80, the reference group's cost per 100 of the group's."
     )
 
 
 def test_a_p_of_permutations_is_never_printed_as_zero():
-    permuted = declaration().questions["otherwise"].permuted
+    permuted = declaration().questions["causal-model"].permuted
     assert permuted is not None
-    found = pages(measures=with_measures(measured(permuted.method, permuted.measure, "Black", 0.0002)))["otherwise"]
+    found = pages(measures=with_measures(measured(permuted.method, permuted.measure, "Black", 0.0002)))["causal-model"]
     assert any("Black ≤\N{NO-BREAK SPACE}0.001" in each for each in part(found, "sure").points)
 
 
@@ -252,18 +261,18 @@ def test_a_share_without_each_assumed_effect_is_a_range():
         measured("cst", "share_significant_without", "Black", value, parameters=f'{{"without": "{name}"}}')
         for name, value in (("race -> income", 0.61), ("race -> debt", 0.69))
     ]
-    said = part(pages(measures=with_measures(*rows))["otherwise"], "sure").points
+    said = part(pages(measures=with_measures(*rows))["causal-model"], "sure").points
     assert any(each.endswith("of 100: Black 61 to 69.") for each in said)
     assert declaration().sure["unchecked"] in said
 
 
 def test_tests_that_speak_against_the_assumed_graph_stand_in_the_answer():
-    run = replace(boston(), rows=(*boston().rows, whole(Theory.TOTAL, OUTSIDE), effect_by_graph()))
+    run = replace(boston(), rows=(*boston().rows, whole(Theory.CAUSAL_MODEL, OUTSIDE), effect_by_graph()))
     for qs, titles in (((0.001, 0.9), ["Tests speak against the assumed graph"]), ((0.9,), [])):
         checks = built(CAUSAL_CHECKS, [{"q": q} for q in qs])
-        answer = part(pages(run, causal_checks=checks)["otherwise"], "answer")
+        answer = part(pages(run, causal_checks=checks)["causal-model"], "answer")
         assert [each.title for each in answer.notices] == titles
 
 
 def effect_by_graph():
-    return row(Theory.TOTAL, "Black", OUTSIDE, value=0.25, low=0.19, high=0.32, limit=0.05, side="at_most")
+    return row(Theory.CAUSAL_MODEL, "Black", OUTSIDE, value=0.25, low=0.19, high=0.32, limit=0.05, side="at_most")

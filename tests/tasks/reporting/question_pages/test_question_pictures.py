@@ -33,7 +33,7 @@ from tasks.reporting.question_pages.page import pages_of
 
 
 def test_effects_on_denial_are_points_of_approval_everywhere():
-    page = pages()["similar"]
+    page = pages()["similar-applicants"]
     assert column(page, "Points of approval")["Black"].text == "−14"
     assert column(page, "Interval")["Black"].text == "[−20, −7]"
     forest = charts(page)[0]
@@ -41,11 +41,11 @@ def test_effects_on_denial_are_points_of_approval_everywhere():
     assert (black.value, black.low, black.high) == (-13.8, -20.2, -7.4)
     assert (forest.limit, forest.side, forest.unit.name) == (-5, "at_least", "points of approval")
     nearest = charts(page)[1].rows[0]
-    assert (nearest.value, nearest.state) == (-18.5, "breach"), "the second method, from its own row"
+    assert (nearest.value, nearest.state) == (-18.5, "outside"), "the second method, from its own row"
 
 
 def test_a_ratio_of_approvals_is_in_points_at_the_rate_of_the_reference_group_and_its_limit_too():
-    page = pages()["gap"]
+    page = pages()["approval-rates"]
     assert column(page, "Points of approval")["Black"].text == "−23"
     assert column(page, "Approved of 100")["white (reference)"].text == "91"
     assert column(page, "State")["white (reference)"].text == "–"
@@ -58,8 +58,11 @@ def test_a_ratio_of_approvals_is_in_points_at_the_rate_of_the_reference_group_an
 
 def test_without_a_limit_the_interval_is_the_plain_one_and_is_called_so():
     own = {"low": None, "high": None, "plain_low": 0.07, "plain_high": 0.2}
-    rows = (whole(Theory.DIRECT, NO_LIMIT), replace(effect("Black", NO_LIMIT, (-13.8, -20, -7), **own), limit=None))
-    page = pages(Run(rows, (white(), Group("race", "Black", 197, 0.68))))["similar"]
+    rows = (
+        whole(Theory.SIMILAR_APPLICANTS, NO_LIMIT),
+        replace(effect("Black", NO_LIMIT, (-13.8, -20, -7), **own), limit=None),
+    )
+    page = pages(Run(rows, (white(), Group("race", "Black", 197, 0.68))))["similar-applicants"]
     assert column(page, "Interval")["Black"].text == "[−20, −7]"
     assert (charts(page)[0].limit, charts(page)[0].interval) == (None, "95 % interval")
     assert declaration().sure["interval_plain"] in part(page, "sure").points
@@ -70,7 +73,7 @@ def test_an_interval_that_does_not_cover_is_not_printed_and_a_range_of_draws_is_
         measured("fgce", "infeasible_share", "Black", 0.16, low=0.09, high=0.26),
         measured("fgce", "infeasible_share_size_matched", "Black", 0.21, low=0.06, high=0.4, n=40, note="range"),
     )
-    page = pages(measures=with_measures(*rows))["routes"]
+    page = pages(measures=with_measures(*rows))["path-to-approval"]
     bars = charts(page)[0]
     assert bars.bars
     assert [mark.value for mark in bars.rows[:2]] == [16, 21]
@@ -97,7 +100,7 @@ def strong(column, times, value):
 def test_the_ladder_leads_to_the_judged_rung_and_the_second_method_stands_apart():
     rungs = (rung("none", 0.233), rung("terms", 0.2), rung("history", 0.138), rung("history", 0.14, "lpm", "all"))
     own = {"adjusted_benchmarks": benchmarks(strong("public_record", 1, 0.12), strong("public_record", 2, 0.1))}
-    steps, unseen = charts(pages(measures=with_measures(*rungs), **own)["similar"])[2:4]
+    steps, unseen = charts(pages(measures=with_measures(*rungs), **own)["similar-applicants"])[2:4]
     assert [each.label for each in steps.rows] == [
         "Nothing adjusted for",
         "+ terms",
@@ -105,7 +108,7 @@ def test_the_ladder_leads_to_the_judged_rung_and_the_second_method_stands_apart(
         "Nearest 15 applicants",
     ]
     assert [each.value for each in steps.rows] == [-23.3, -20, -13.8, -18.5]
-    assert [each.state for each in steps.rows] == ["", "", "breach", "breach"]
+    assert [each.state for each in steps.rows] == ["", "", "outside", "outside"]
     assert [each.apart for each in steps.rows] == [False, False, False, True]
     assert (steps.limit, steps.title) == (-5, "Black: what is left, step by step")
     assert [(each.label, each.value) for each in unseen.rows] == [
@@ -123,10 +126,10 @@ def benchmarks(*rows):
 
 def test_a_rate_that_is_published_as_a_range_is_printed_as_one():
     groups = (white(), replace(Group("race", "Black", 197), approval_text="more than 95"))
-    run = Run((whole(Theory.OUTCOME, LITTLE), gap("Black", LITTLE, (5, 2, 8))), groups)
+    run = Run((whole(Theory.APPROVAL_RATES, LITTLE), gap("Black", LITTLE, (5, 2, 8))), groups)
     made = material(run)
     matter = Matter(made, Groups(run), decide(run))
-    page = pages_of(matter)["gap"]
+    page = pages_of(matter)["approval-rates"]
     assert column(page, "Approved of 100")["Black"].text == "more than 95"
     assert charts(page)[0].rows[1].sentence == "more than 95"
 
@@ -136,12 +139,12 @@ def test_groups_of_several_attributes_name_theirs():
     groups = (*boston().groups, Group("sex", "male", 1600, 0.9, reference=True), Group("sex", "female", 400, 0.88))
     both = [{"name": name, "columns": [name], "reference": ref} for name, ref in (("race", "white"), ("sex", "male"))]
     found = pages(replace(boston(), rows=(*boston().rows, sexes), groups=groups), spec(protected=both))
-    assert [(each.label, each.detail) for each in charts(found["similar"])[0].rows] == [
+    assert [(each.label, each.detail) for each in charts(found["similar-applicants"])[0].rows] == [
         ("Black", "race"),
         ("Hispanic", "race"),
         ("female", "sex"),
     ]
-    names = [each[0].text for each in table(found["gap"]).rows]
+    names = [each[0].text for each in table(found["approval-rates"]).rows]
     assert names == ["white (reference)", "Black", "Hispanic"], "no verdict on approvals by sex"
 
 
@@ -159,10 +162,14 @@ def became(neither, source=400):
 
 def test_who_was_neither_approved_nor_denied_is_drawn_where_there_are_such():
     title = "What became of 100 records, by group"
-    found = next(each for each in charts(pages(**became({"white": 300, "Black": 100}))["gap"]) if each.title == title)
+    found = next(
+        each for each in charts(pages(**became({"white": 300, "Black": 100}))["approval-rates"]) if each.title == title
+    )
     black = {mark.detail: round(mark.value) for mark in found.rows if mark.label == "Black"}
     assert black == {"approved": 33, "denied": 16, "neither": 25}
-    few = next(each for each in charts(pages(**became({"white": 300, "Black": None}))["gap"]) if each.title == title)
+    few = next(
+        each for each in charts(pages(**became({"white": 300, "Black": None}))["approval-rates"]) if each.title == title
+    )
     assert {m.detail: m.value for m in few.rows if m.label == "Black"}["neither"] == "withheld"
     for nobody in (became({"white": 0, "Black": 0}), {}):
-        assert title not in [each.title for each in charts(pages(**nobody)["gap"])]
+        assert title not in [each.title for each in charts(pages(**nobody)["approval-rates"])]

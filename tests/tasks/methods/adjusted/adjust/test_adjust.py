@@ -90,7 +90,7 @@ def test_a_limit_judges_the_interval_of_the_formula(boston: dict[str, pd.DataFra
     )
     low = boston["adjusted"].query("primary").set_index("group")["low"]
     assert low["Black"] > 0.02
-    assert states["Black"] == "breach"
+    assert states["Black"] == "outside"
 
 
 def test_every_rung_and_estimator_is_a_measure_with_parameters(boston: dict[str, pd.DataFrame]) -> None:
@@ -184,7 +184,7 @@ def test_a_group_of_few_denials_is_refused_by_name_and_never_a_pass(tmp_path: Pa
     assert rows["value"].isna().all()
     assert rows["reason"].str.startswith("too_few_events").all()
     judged = found["measures"].query("measure == 'adjusted_effect' and parameters == '{}'")
-    assert set(judged.query("group == 'Black'")["state"]) == {"insufficient_evidence"}
+    assert set(judged.query("group == 'Black'")["state"]) == {"inconclusive"}
     assert set(judged.query("group == '(missing)'")["state"]) == {"not_run"}, "groups that are no people are not judged"
 
 
@@ -220,7 +220,7 @@ def test_poor_support_gives_no_verdict(tmp_path: Path) -> None:
     )
     assert judged["note"] == Note.POOR_SUPPORT
     assert (judged["state"], judged["reason"]) == (
-        "insufficient_evidence",
+        "inconclusive",
         "too few of the group are where applicants of both groups are found",
     )
 
@@ -236,7 +236,7 @@ def test_a_judged_block_that_the_decision_sets_is_not_measured_and_nothing_else_
     found = audited(text, **off, methods__adjusted=asked, thresholds=LIMITS, model__kind="none")
     judged = found["measures"].query("measure == 'adjusted_effect' and parameters == '{}' and group == 'Black'").iloc[0]
     assert judged["value"] != judged["value"]
-    assert judged["state"] == "insufficient_evidence"
+    assert judged["state"] == "inconclusive"
     assert judged["reason"].startswith("not measured: no_primary: these data have no column of the block 'other'")
     assert found["adjusted"].query("rung == 1")["value"].notna().all()
 

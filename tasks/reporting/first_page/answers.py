@@ -1,0 +1,556 @@
+"""The rows of the first page: what a question found, against which limit, and how reliable that is.
+
+Scope: one row a question. The first word follows from the interval that is printed beside it and from nothing else; the
+limit has a column of its own.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from schemas.questions import QUESTIONS, STATES
+from schemas.terms import DecisionMaker, State, Theory
+from tasks.reporting.charts.values import MINUS, POINTS, places_of
+from tasks.reporting.first_page.facts import (
+    Finding,
+    Group,
+    Groups,
+    Key,
+    Row,
+    Standing,
+    of_100,
+    percent,
+    points,
+    said,
+    sentences,
+    some_points,
+)
+from tasks.reporting.first_page.facts import words as words_of
+from tasks.reporting.first_page.result import DIFFERS, OPEN, SAME, Answer, Effect, Question
+from tasks.reporting.material import listed
+from tasks.reporting.plain_words import longest_sentence
+from tasks.reporting.text import count
+
+MOST_RATES = 6
+"""Groups whose rates are printed; of more, the lowest four."""
+LOWEST = 4
+MOST_OF_A_SENTENCE = 25
+"""Words."""
+MOST_NAMED = 2
+"""Groups that a sentence names with their numbers."""
+EQUAL_COSTS = 100.0
+"""Percent: the path of both groups is as long."""
+NONE = "\N{EN DASH}"
+"""Where nothing of reliability is to be said."""
+POOR_SUPPORT = 0.8
+MANY_UNKNOWN = 0.1
+CONTRADICTED = 0.1
+"""Share of the tests of a causal model above which these data contradict it."""
+ABOUT_ALIKE = (Theory.SIMILAR_APPLICANTS,)
+"""Questions that ask whether people were treated alike, so that a difference answers no."""
+
+
+def questions(groups: Groups, most: int) -> tuple[Question, ...]:
+    """The rows in the order of the pages.
+
+    Args:
+        groups: the judged groups.
+        most: words of a result, all its sentences together; longer ones name fewer groups.
+    """
+    return tuple(
+        _question(theory, groups, most)
+        for theory in QUESTIONS
+        if theory is not Theory.OWN_LIMITS or groups.run.theory(theory) is not None
+    )
+
+
+def _question(theory: Theory, groups: Groups, most: int) -> Question:
+    overall_row = groups.run.theory(theory)
+    state = State.NOT_RUN if overall_row is None else overall_row.state
+    effects = effects_of(theory, groups)
+    if state in (State.NOT_RUN, State.INFORMATION):  # no interval of these covers as it says
+        effects = tuple(replace(effect, low=None, high=None) for effect in effects)
+    answer = answer_of(theory, effects, groups)
+    sentence, shown = _result(theory, state, answer, effects, groups, most)
+    return Question(
+        theory=theory,
+        page=QUESTIONS[theory].file,
+        question=QUESTIONS[theory].words,
+        state=state,
+        state_words=STATES[state].words,
+        sentence=sentence,
+        answer=answer,
+        against=_against(theory, state, groups),
+        reliable=_reliable(theory, state, effects, groups),
+        effects=shown,
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The result: a word by the printed interval, then numbers.
+
+
+def effects_of(theory: Theory, groups: Groups) -> tuple[Effect, ...]:
+    """Every group's effect as it is printed, that with the clearest difference first; groups without a value not."""
+    effects = []
+    for standing in groups.standings(theory):
+        row = standing.row
+        if row is None or row.value is None or standing.withheld or row.role == "adds":
+            continue
+        if (effect := effect_of(theory, standing.key, row, groups)) is not None:
+            effects.append(effect)
+    return tuple(sorted(effects, key=lambda effect: (-effect.clearance, groups.order.index(effect.key))))
+
+
+def effect_of(theory: Theory, key: Key, row: Row, groups: Groups) -> Effect | None:
+    """The value of a row with its two-sided 95 % interval as printed; points of approval, or percent of costs."""
+    numbers = (row.value, *(row.printed_ends or (None, None)))
+    if theory is Theory.APPROVAL_RATES:
+        value, low, high = (None if n is None else groups.gap_points(row, n) for n in numbers)
+    elif theory in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL):
+        value, high, low = (None if n is None else -100 * n for n in numbers)
+    elif theory is Theory.PATH_TO_APPROVAL:
+        value, low, high = (None if n is None else 100 * n for n in numbers)
+    else:
+        return None
+    if value is None:
+        return None
+    none = EQUAL_COSTS if theory is Theory.PATH_TO_APPROVAL else 0.0
+    if low is None or high is None:
+        return Effect(key, round(value), None, None, none, 0)
+    decimals = places_of(POINTS, low, high)
+    if none in (round(low, decimals), round(high, decimals)):
+        decimals = 1
+    return Effect(
+        key, round(value, decimals) + 0.0, round(low, decimals) + 0.0, round(high, decimals) + 0.0, none, decimals
+    )
+
+
+def answer_of(theory: Theory, effects: Sequence[Effect], groups: Groups) -> Answer:
+    """What the printed intervals show: a difference, less than the limit in every group, or neither."""
+    if any(effect.excludes for effect in effects) or (
+        theory is Theory.SIMILAR_APPLICANTS and groups.run.differing_parts
+    ):
+        return DIFFERS
+    if all(effect.low is None for effect in effects):
+        return ""
+    judged = [standing for standing in groups.standings(theory) if not standing.withheld]
+    inside = [_below_limit(theory, effect, groups) for effect in effects]
+    return SAME if len(effects) == len(judged) and all(inside) else OPEN
+
+
+def _below_limit(theory: Theory, effect: Effect, groups: Groups) -> bool:
+    """Whether the whole interval lies between the limit and its counterpart on the other side."""
+    row = groups.standing(theory, effect.key).row
+    if row is None or row.limit is None or effect.low is None or effect.high is None:
+        return False
+    if theory is Theory.APPROVAL_RATES:
+        least, most = groups.gap_points(row, row.limit), groups.gap_points(row, 1 / row.limit)
+    elif theory is Theory.PATH_TO_APPROVAL:
+        least, most = 100 * row.limit, 100 / row.limit
+    else:
+        limit = 100 * (row.limit if row.limit_used is None else row.limit_used)
+        least, most = -limit, limit
+    return least is not None and most is not None and least < effect.low and effect.high < most
+
+
+def _result(
+    theory: Theory, state: State, answer: Answer, effects: Sequence[Effect], groups: Groups, most: int
+) -> tuple[str, tuple[Effect, ...]]:
+    """The result, and the effects that it prints."""
+    if theory is Theory.OWN_LIMITS:
+        return _own_limits(groups), ()
+    if state is State.NOT_RUN and not (theory is Theory.APPROVAL_RATES and groups.run.groups):
+        overall_row = groups.run.theory(theory)
+        reason = "" if overall_row is None else overall_row.reason
+        reasons: Mapping[str, str] = sentences()["not_run"]
+        words = next((text for pattern, text in reasons.items() if fnmatchcase(reason, pattern)), "")
+        return words or said("result", "nothing")[0], ()
+    if theory is Theory.MODEL_REASONS:
+        return _reasons(groups), ()
+    first = ""
+    if answer:
+        first = said("answer", f"{answer}_alike" if theory in ABOUT_ALIKE and answer != OPEN else answer)[0]
+    named = list(effects)
+    if answer == DIFFERS:  # those that differ as the clearest one does
+        named = [effect for effect in effects if effect.excludes]
+        named = [effect for effect in named if (effect.value < effect.none) == (named[0].value < named[0].none)]
+    if answer == DIFFERS and not named:
+        return f"{first} {groups.run.differing_parts[0].sentence}", (part_effect(groups.run.differing_parts[0]),)
+    if not named:
+        return " ".join(filter(None, (first, _without_numbers(theory, groups)))), ()
+    most_named = 1 if theory is Theory.PATH_TO_APPROVAL else MOST_NAMED
+    forms = [
+        (_with_numbers(theory, answer, first, named[:n], len(effects) - n, groups), tuple(named[:n]))
+        for n in range(min(len(named), most_named), 0, -1)
+    ]
+    plain = [form for form in forms if longest_sentence([form[0]]) <= MOST_OF_A_SENTENCE] or forms[-1:]
+    return next((form for form in plain if words_of(form[0]) <= most), min(plain, key=lambda form: words_of(form[0])))
+
+
+def _with_numbers(
+    theory: Theory, answer: Answer, first: str, named: Sequence[Effect], rest: int, groups: Groups
+) -> str:
+    builders: Mapping[Theory, Callable[[Answer, Sequence[Effect], Groups], str]] = {
+        Theory.APPROVAL_RATES: _rates,
+        Theory.SIMILAR_APPLICANTS: _similar,
+        Theory.CAUSAL_MODEL: _causal,
+        Theory.PATH_TO_APPROVAL: _path,
+    }
+    others = groups.number("result", "others", rest) if rest and theory is Theory.SIMILAR_APPLICANTS else ""
+    return " ".join(filter(None, (first, builders[theory](answer, named, groups), others)))
+
+
+def part_effect(part: Finding) -> Effect:
+    """A part of a group as its sentence prints it."""
+    value, low, high = (None if n is None else -100 * n for n in (part.value, part.high, part.low))
+    ends = (None if low is None else round(low) + 0.0, None if high is None else round(high) + 0.0)
+    return Effect((part.attribute, part.group), 0.0 if value is None else round(value) + 0.0, *ends, 0.0, 0)
+
+
+def _interval(effect: Effect, signed: bool = False, unit: str = "") -> str:
+    """The ends in brackets: sizes where all lies on one side, with signs where it reaches over no difference."""
+    if effect.low is None or effect.high is None:
+        return ""
+    ends = (effect.low, effect.high)
+    if signed or (effect.none == 0 and not effect.excludes):
+        low, high = (points(end, effect.decimals) for end in ends)
+    else:
+        low, high = (points(end, effect.decimals).lstrip(f"+{MINUS}") for end in sorted(map(abs, ends)))
+    return str(said("result", "from_to", low=low + unit, high=high + unit)[0])
+
+
+def _size(effect: Effect) -> str:
+    text = points(effect.value, effect.decimals).lstrip(f"+{MINUS}")
+    return f"{text} point" if text == "1" else f"{text} points"
+
+
+def _signed(effect: Effect, groups: Groups) -> str:
+    """An effect that may be none: with its sign and that of its ends."""
+    size = points(effect.value, effect.decimals)
+    words = {"group": groups.label(effect.key), "size": size if size.endswith("points") else f"{size} points"}
+    return said("result", "level", interval=_interval(effect, signed=True), **words)[0]
+
+
+def _way(effect: Effect) -> str:
+    return said("result", "less" if effect.value < 0 else "more")[0]
+
+
+def _rates(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
+    """Approvals of 100 by group, the lowest first, and how far the named groups are from their reference."""
+    words = {"group": groups.label(named[0].key), "size": _size(named[0]), "interval": _interval(named[0])}
+    way = "lower" if named[0].value < 0 else "higher"
+    effects = said("result", way, more=_more(named, groups), **words)[0]
+    if answer != DIFFERS:
+        effects = ", ".join(_signed(effect, groups) for effect in named)
+    references = dict.fromkeys(groups.reference_label(effect.key[0]) for effect in named)
+    compared = said("result", "compared", reference=listed(references), effects=effects)[0]
+    return " ".join(filter(None, (rates_of(groups), compared)))
+
+
+def _more(named: Sequence[Effect], groups: Groups) -> str:
+    """The further groups after the first, by their number and interval alone."""
+    return "".join(
+        f", {groups.label(effect.key)} {_size(effect).split()[0]}{_interval(effect)}" for effect in named[1:]
+    )
+
+
+def rates_of(groups: Groups) -> str:
+    """Rates of every group, the lowest first; above six groups the four lowest."""
+    published = groups.run.groups
+    visible = sorted((g for g in published if g.approval is not None or g.approval_text), key=_by_rate)
+    if not visible:
+        return said("result", "rates_withheld")[0] if published else ""
+    makers = {group.decision_maker for group in published}
+    name = "rates_of_model" if makers == {DecisionMaker.MODEL} else "rates"
+    for n in (len(visible), LOWEST, 3, 2, 1):
+        if len(published) > MOST_RATES and n > LOWEST:
+            continue
+        rates = ", ".join(f"{groups.label(g.key)} {g.approval_text or of_100(g.approval or 0.0)}" for g in visible[:n])
+        if rest := len(published) - len(visible[:n]):
+            rates = said("result", "and_more", rates=rates, n=rest)[0]
+        text = said("result", name, rates=rates)[0]
+        if longest_sentence([text]) <= MOST_OF_A_SENTENCE:
+            break
+    return text
+
+
+def _by_rate(group: Group) -> tuple[float, str]:
+    """By the rate; of a range by its end as printed: ``more than 95``."""
+    rate = float(group.approval_text.split()[-1]) / 100 if group.approval is None else group.approval
+    return rate, group.name
+
+
+def _similar(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
+    columns = groups.run.columns.get(named[0].key)
+    unknown = "" if columns else "_unknown"
+    if answer != DIFFERS:
+        effects = ", ".join(_signed(effect, groups) for effect in named)
+        return said("result", f"similar_open{unknown}", n=columns, effects=effects)[0]
+    first = named[0]
+    words = {"group": groups.label(first.key), "size": _size(first), "way": _way(first)}
+    words |= {"interval": _interval(first), "more": _more(named, groups)}
+    return said("result", f"similar{unknown}", n=columns, **words)[0]
+
+
+def _causal(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
+    if answer != DIFFERS:
+        effects = ", ".join(_signed(effect, groups) for effect in named)
+        return said("result", "causal_open", effects=effects)[0]
+    # In the other group they would be approved more often where they are approved less often now.
+    first = named[0]
+    way = said("result", "more" if first.value < 0 else "less")[0]
+    words = {"group": groups.label(first.key), "reference": groups.reference_label(first.key[0]), "way": way}
+    words |= {"size": _size(first), "interval": _interval(first), "more": _more(named, groups)}
+    return said("result", "causal", **words)[0]
+
+
+def _path(_answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
+    texts = []
+    for effect in named:
+        size = f"{points(effect.value, effect.decimals).lstrip('+')} %"
+        interval = _interval(effect, unit=" %")
+        words = {"group": groups.label(effect.key), "reference": groups.reference_label(effect.key[0])}
+        texts.append(said("result", "path", size=size, interval=interval, **words)[0])
+    return " ".join(texts)
+
+
+def _without_numbers(theory: Theory, groups: Groups) -> str:
+    """What is printed where no group has a number."""
+    if theory is Theory.APPROVAL_RATES:
+        return rates_of(groups)
+    standings = groups.standings(theory)
+    no_path = [s.key for s in standings if s.row is not None and s.row.role == "adds" and s.state is State.OUTSIDE]
+    if no_path:
+        return said("result", "path_none", people=groups.applicants(no_path))[0]
+    if standings and all(standing.withheld for standing in standings):
+        return said("result", "withheld")[0]
+    if standings:
+        return said("result", "few", people=groups.applicants([standing.key for standing in standings]))[0]
+    return said("result", "nothing")[0]
+
+
+def _reasons(groups: Groups) -> str:
+    """Whether reasons differ by more than within a group; a score has no unit that the page could print."""
+    standings = groups.standings(Theory.MODEL_REASONS)
+    values = [(s.key, s.row.value) for s in standings if s.row is not None and not s.withheld]
+    above = [key for key, value in values if value is not None and value > 0]
+    if above:
+        return said("result", "reasons_more", groups=groups.named(above))[0]
+    if values and all(value is not None for _, value in values):
+        return said("result", "reasons_same")[0]
+    return _without_numbers(Theory.MODEL_REASONS, groups)
+
+
+def _own_limits(groups: Groups) -> str:
+    states = [row.state for row in groups.run.rows if row.theory is Theory.OWN_LIMITS and row.role != "theory"]
+    missed, limits = states.count(State.OUTSIDE), len(states)
+    if missed:
+        words = said("result", "own_some", n=missed, limits=limits, are="is" if missed == 1 else "are")[0]
+        return f"{said('answer', 'same')[0]} {words}"
+    kept = states.count(State.WITHIN)
+    if kept == limits and limits:
+        return f"{said('answer', 'differs')[0]} {groups.number('result', 'own_all', limits)}"
+    words = said("result", "own_open", n=limits - kept, limits=limits)[0]
+    return f"{said('answer', 'open')[0]} {words}"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Against the limit: the state, with the limit and what keeps it open.
+
+
+def _against(theory: Theory, state: State, groups: Groups) -> str:
+    rows = _judged_rows(theory, groups)
+    matching = [standing for standing in rows if standing.state is state and not standing.withheld]
+    words = {"state": STATES[state].words}
+    row = _clearest(theory, matching, groups)
+    if state is State.UNRELIABLE:
+        return said("against", "unreliable", **words)[0]
+    if state not in (State.OUTSIDE, State.WITHIN, State.INCONCLUSIVE) or theory is Theory.OWN_LIMITS:
+        return said("against", "plain", **words)[0]
+    if row is None or row.limit is None or row.role == "adds":
+        few = state is State.INCONCLUSIVE
+        return said("against", "open_few" if few else "plain", **words)[0]
+    is_ratio = theory in (Theory.APPROVAL_RATES, Theory.PATH_TO_APPROVAL)
+    words |= _limit_words(theory, row)
+    if state is not State.INCONCLUSIVE:
+        words["side"] = said("against", "below" if state is State.OUTSIDE else "above")[0]
+        words["which"] = _which(matching, rows, groups)
+        return said("against", "of_ratio" if is_ratio else "of_points", **words)[0]
+    if row.value is None:
+        return said("against", "open_few", **words)[0]
+    if theory is Theory.SIMILAR_APPLICANTS and (why := _kept_open(row, groups)):
+        return said("against", why, **words)[0]
+    effect = effect_of(theory, row.key, row, groups)
+    if effect is None or not _crosses(theory, row, effect):
+        return said("against", "open_corrected", **words)[0]
+    return said("against", "open_ratio" if is_ratio else "open_points", **words)[0]
+
+
+def _judged_rows(theory: Theory, groups: Groups) -> list[Standing]:
+    return [standing for standing in groups.standings(theory) if standing.row is not None]
+
+
+def _clearest(theory: Theory, standings: Sequence[Standing], groups: Groups) -> Row | None:
+    """The row whose limit is printed: of the group that the result names first."""
+    order = [effect.key for effect in effects_of(theory, groups)]
+    rows = {standing.key: standing.row for standing in standings}
+    return next((rows[key] for key in order if rows.get(key) is not None), next(iter(rows.values()), None))
+
+
+def _which(matching: Sequence[Standing], rows: Sequence[Standing], groups: Groups) -> str:
+    """The groups of a state where others have another one; empty where all have it."""
+    if len(matching) == len(rows):
+        return ""
+    keys = [standing.key for standing in matching]
+    named = groups.named(keys) if len(keys) <= MOST_NAMED else said("against", "groups", n=len(keys), of=len(rows))[0]
+    return said("against", "which", groups=named)[0]
+
+
+def _limit_words(theory: Theory, row: Row) -> dict[str, str]:
+    """The limit, and of a ratio its value and interval, as it was declared."""
+    if theory in (Theory.APPROVAL_RATES, Theory.PATH_TO_APPROVAL):
+        ends = row.ends
+        interval = "" if ends is None else f" ({ends[0]:.2f} to {ends[1]:.2f})"
+        return {
+            "limit": f"{row.limit:.2f}",
+            "value": "" if row.value is None else f"{row.value:.2f}",
+            "interval": interval,
+        }
+    limit = 100 * ((row.limit or 0.0) if row.limit_used is None else row.limit_used)
+    text = points(limit, 1).lstrip("+")
+    return {"limit": some_points(limit) if float(text).is_integer() else f"{text} points"}
+
+
+def _kept_open(row: Row, groups: Groups) -> str:
+    """What other than the number of people keeps a row open; empty for nothing."""
+    kinds = {finding.kind for finding in groups.run.findings if (finding.attribute, finding.group) == row.key}
+    if row.bias and row.outside_but_for_missing:
+        return "open_lacking"
+    if kinds & {"missing", "undecided"}:
+        return "open_left_out"
+    limit = row.limit if row.limit_used is None else row.limit_used
+    inside = limit is not None and row.high is not None and row.high < limit
+    return "open_part" if inside else ""
+
+
+def _crosses(theory: Theory, row: Row, effect: Effect) -> bool:
+    """Whether the printed interval holds the limit."""
+    if effect.low is None or effect.high is None or row.limit is None:
+        return True
+    if theory in (Theory.APPROVAL_RATES, Theory.PATH_TO_APPROVAL):
+        ends = row.ends
+        return ends is None or ends[0] <= row.limit <= ends[1]
+    limit = 100 * (row.limit if row.limit_used is None else row.limit_used)
+    return effect.low <= -limit <= effect.high
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# How reliable: one phrase, the first that holds.
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A question with its state, and the row that its result is about."""
+
+    theory: Theory
+    state: State
+    row: Row
+    groups: Groups
+
+
+Rule = Callable[[Judged], str]
+
+
+def _reliable(theory: Theory, state: State, effects: Sequence[Effect], groups: Groups) -> str:
+    """The worst that holds for the group that the result names first; a dash where nothing was measured."""
+    if state is State.NOT_RUN or theory is Theory.OWN_LIMITS:
+        return NONE
+    standings = _judged_rows(theory, groups)
+    first = {standing.key: standing.row for standing in standings}
+    row = next((first[e.key] for e in effects if first.get(e.key) is not None), next(iter(first.values()), None))
+    if row is None:
+        return NONE
+    return next(filter(None, (rule(Judged(theory, state, row, groups)) for rule in RELIABILITY)), NONE)
+
+
+def _few_people(judged: Judged) -> str:
+    row, groups = judged.row, judged.groups
+    if judged.state is not State.INCONCLUSIVE:
+        return ""
+    if judged.theory is Theory.PATH_TO_APPROVAL:
+        judged_rows = [(standing.row, standing.key) for standing in _judged_rows(judged.theory, groups)][:MOST_NAMED]
+        events = [(r.events, groups.label(key)) for r, key in judged_rows if r is not None and r.events is not None]
+        if events and len(events) == len(judged_rows):
+            return said("reliable", "denials", denials=listed(f"{count(n)} {name}" for n, name in events))[0]
+    kept_open = judged.theory is Theory.SIMILAR_APPLICANTS and _kept_open(row, groups)
+    if row.n is None or kept_open:
+        return ""
+    name = "few" if row.n < groups.run.minimum_n else "people"
+    return said("reliable", name, n=count(row.n), group=groups.label(row.key))[0]
+
+
+def _lacking(judged: Judged) -> str:
+    run = judged.groups.run
+    compares = judged.theory in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL)
+    if run.complete or not compares or judged.state is State.UNRELIABLE:
+        return ""
+    return said("reliable", "lacking" if run.lacks else "lacking_some", columns=listed(run.lacks))[0]
+
+
+def _graph(judged: Judged) -> str:
+    tests = judged.groups.run.graph_tests
+    if judged.theory is not Theory.CAUSAL_MODEL:
+        return ""
+    if tests is not None and (tests.against > CONTRADICTED * tests.n or judged.state is State.UNRELIABLE):
+        return said("reliable", "graph", against=tests.against, n=tests.n)[0]
+    return said("reliable", "assumed")[0]
+
+
+def _left_out(judged: Judged) -> str:
+    run = judged.groups.run
+    for finding in run.findings:
+        is_about_row = (finding.attribute, finding.group) == judged.row.key
+        if finding.kind in ("missing", "undecided") and is_about_row and finding.n:
+            name = "left_out" if finding.kind == "missing" else "undecided"
+            return said("reliable", name, n=count(finding.n))[0]
+    left_out = run.left_out
+    if judged.theory is Theory.APPROVAL_RATES or left_out is None or not left_out.is_many or not left_out.differs:
+        return ""
+    return said("reliable", "left_out", n=count(left_out.n))[0]
+
+
+def _support(judged: Judged) -> str:
+    share = judged.groups.run.support.get(judged.row.key)
+    if judged.theory is not Theory.SIMILAR_APPLICANTS or share is None or share >= POOR_SUPPORT:
+        return ""
+    reference = judged.groups.reference_label(judged.row.protected_attribute)
+    return said("reliable", "support", share=of_100(share), reference=reference)[0]
+
+
+def _asked(judged: Judged) -> str:
+    sample = judged.groups.run.sample
+    if judged.theory in (Theory.APPROVAL_RATES, Theory.SIMILAR_APPLICANTS) or sample is None:
+        return ""
+    return said("reliable", "asked", asked=count(sample[0]), of=count(sample[1]))[0]
+
+
+def _unknown(judged: Judged) -> str:
+    attribute = judged.row.protected_attribute
+    share = judged.groups.run.unknown.get(attribute, 0.0)
+    return said("reliable", "unknown", attribute=attribute, share=of_100(share))[0] if share > MANY_UNKNOWN else ""
+
+
+def _otherwise(judged: Judged) -> str:
+    """Nothing of these holds: how strong a missing factor would have to be, or how many people there are."""
+    row, groups = judged.row, judged.groups
+    if judged.theory is Theory.SIMILAR_APPLICANTS and row.robustness and (row.plain_low or 0.0) > 0:
+        words = {"share": percent(row.robustness), "attribute": row.protected_attribute}
+        return said("reliable", "robust", **words)[0]
+    if row.n is None or judged.theory in (Theory.PATH_TO_APPROVAL, Theory.MODEL_REASONS):
+        return ""
+    return said("reliable", "people", n=count(row.n), group=groups.label(row.key))[0]
+
+
+RELIABILITY: tuple[Rule, ...] = (_few_people, _lacking, _graph, _left_out, _support, _asked, _unknown, _otherwise)
+"""In the order in which one stands for a row."""

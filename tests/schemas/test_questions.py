@@ -1,0 +1,144 @@
+"""One table of names: old keys are refused or read, other decisions have words of their own, no second wording."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from conftest import REPOSITORY
+
+from schemas.audit.limits import Verdicts
+from schemas.audit.spec import Decision
+from schemas.questions import (
+    LENDING,
+    QUESTIONS,
+    QUESTIONS_BEFORE,
+    STATES,
+    STATES_BEFORE,
+    DecisionWords,
+    row_now,
+    spec_now,
+    state_words,
+)
+from schemas.tables.verdicts import in_approval
+from schemas.terms import State, Theory
+
+HIRING = DecisionWords(favourable="hired", unfavourable="rejected", unit="candidates")
+
+
+def test_every_key_has_its_words_and_every_key_of_before_a_key_of_now():
+    assert set(QUESTIONS) == set(Theory)
+    assert set(STATES) == set(State)
+    assert QUESTIONS_BEFORE == {
+        **{"outcome": "approval_rates", "direct": "similar_applicants", "total": "causal_model"},
+        **{"recourse": "path_to_approval", "reasons": "model_reasons", "own": "own_limits"},
+    }
+    assert STATES_BEFORE["breach"] == "outside"
+    assert STATES_BEFORE["insufficient_evidence (withheld)"] == "inconclusive (withheld)"
+    assert (state_words("outside"), state_words("of_later")) == ("Outside the limit", "of later")
+    assert len({q.file for q in QUESTIONS.values()} | {q.words for q in QUESTIONS.values()}) == 2 * len(Theory)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"limits": {"direct": 0.02}}, "`direct` is now `similar_applicants`"),
+        ({"limits": {"total": None, "outcome": 0.8}}, "`total` is now `causal_model`; `outcome` is now"),
+        ({"gate": ["similar_applicants", "recourse"]}, "`recourse` is now `path_to_approval`"),
+    ],
+)
+def test_a_spec_with_a_key_of_before_is_refused_with_the_key_of_now(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Verdicts.model_validate(settings)
+
+
+def test_a_recorded_spec_or_row_of_before_is_read_with_the_keys_of_now():
+    before = {"verdicts": {"limits": {"direct": None, "recourse": {"ratio": 0.8}, "part": 0.05}, "gate": ["direct"]}}
+    settings = Verdicts.model_validate(spec_now(before)["verdicts"])
+    assert settings.limits.similar_applicants is None
+    assert settings.gate == (Theory.SIMILAR_APPLICANTS,)
+    assert spec_now({"name": "x"}) == {"name": "x"}
+    row = {"theory": "total", "state": "descriptive", "value": 0.1, "group": "direct"}
+    assert row_now(row) == {"theory": "causal_model", "state": "information", "value": 0.1, "group": "direct"}
+
+
+ROW = {
+    **{
+        "theory": Theory.SIMILAR_APPLICANTS,
+        "role": "primary",
+        "scale": "linear",
+        "value": 0.13,
+        "low": 0.06,
+        "high": 0.18,
+    },
+    **{"hull_low": None, "hull_high": None, "plain_low": 0.07, "plain_high": 0.19, "limit": 0.02, "side": "at_most"},
+    **{"limit_used": 0.02, "detectable": 0.1, "p_breach": 0.01, "robustness": 0.12},
+}
+
+
+def test_a_difference_is_group_less_reference_in_approval_and_a_ratio_stays():
+    turned = in_approval(ROW)
+    assert (turned["low"], turned["value"], turned["high"]) == (-0.18, -0.13, -0.06)
+    assert (turned["plain_low"], turned["plain_high"]) == (-0.19, -0.07)
+    assert (turned["limit"], turned["side"], turned["hull_low"]) == (-0.02, "at_least", None)
+    assert (turned["p_breach"], turned["robustness"]) == (0.01, 0.12)
+    for theory in (Theory.APPROVAL_RATES, Theory.PATH_TO_APPROVAL, Theory.MODEL_REASONS, Theory.OWN_LIMITS):
+        assert in_approval(ROW | {"theory": theory}) == ROW | {"theory": theory}
+
+
+@dataclass(frozen=True)
+class Page:
+    """A text with what must not change."""
+
+    title: str
+    state: State
+    rows: tuple[str, ...]
+    n: int = 3
+
+
+def test_other_decisions_have_words_of_their_own_and_names_stay():
+    text = "Applicants of denied applicants were approved; see pages/similar-applicants.html, --denied."
+    assert LENDING.rephrase(text) == text
+    said = HIRING.rephrase("Denied: 9 Denied North applicants; the applicant was approved.", ["Denied North"])
+    assert said == "Rejected: 9 Denied North candidates; the candidate was hired."
+    assert HIRING.rephrase(text).endswith("were hired; see pages/similar-applicants.html, --denied.")
+    page = HIRING.rephrase_all(Page("Approved", State.WITHIN, ("of 100 applicants",)))
+    assert page == Page("Hired", State.WITHIN, ("of 100 candidates",))
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "unit"),
+    [
+        ("hired", ("1", "0"), "candidates"),
+        ("decision", ("released", "detained"), "defendants"),
+        ("admission", ("yes", "no"), "applicants"),
+        ("third_party", ("1", "0"), "applicants"),
+    ],
+)
+def test_the_words_follow_from_the_names_of_the_decision_unless_the_spec_has_some(column, values, unit):
+    decision = Decision(column=column, favourable=values[:1], unfavourable=values[1:])
+    assert decision.wording.unit == unit
+    assert decision.model_copy(update={"words": HIRING}).wording == HIRING
+
+
+BEFORE = (
+    *("too little to say", "inside limit", "outside limit[^s]", "described only", "equals treated alike"),
+    *("Do approvals differ", r"by the assumed graph\?", "Is the way to approval longer", "Limits of this spec"),
+)
+SECOND = re.compile("|".join([*(re.escape(question.words) for question in QUESTIONS.values()), *BEFORE]))
+"""Words of the table, and those that it took the place of."""
+
+
+def test_no_file_but_the_table_words_a_question_or_a_state_again():
+    files = [
+        file
+        for top in ("flows", "tasks", "schemas")
+        for file in sorted((REPOSITORY / top).rglob("*"))
+        if file.suffix in (".py", ".yaml", ".j2", ".css") and file != REPOSITORY / "schemas" / "questions.py"
+    ]
+    assert len(files) > 300
+    assert {str(file.relative_to(REPOSITORY)): found for file in files if (found := _second(file))} == {}
+
+
+def _second(file: Path) -> list[str]:
+    return SECOND.findall(file.read_text(encoding="utf-8"))

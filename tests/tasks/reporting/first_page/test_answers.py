@@ -1,0 +1,226 @@
+"""The rows of the first page: the first word follows from the printed interval, the limit and the doubt have their own
+columns, and no row has a word of another one's state."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from decide_runs import INSIDE, LITTLE, NO_LIMIT, NOT_RUN, OUTSIDE, boston, effect, gap, of_states, row, white, whole
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_decide_page import runs
+
+from schemas.questions import QUESTIONS, STATES
+from schemas.terms import State, Theory
+from tasks.reporting.charts.values import MINUS
+from tasks.reporting.first_page.answers import RELIABILITY, questions, rates_of
+from tasks.reporting.first_page.facts import Finding, GraphTests, Group, Groups, LeftOut, Run
+from tasks.reporting.first_page.page import decide
+
+ENDS = re.compile(rf"\(([+{MINUS}]?[\d.]+)(?: %)? to ([+{MINUS}]?[\d.]+)(?: %)?\)")
+ALIKE = Theory.SIMILAR_APPLICANTS
+BLACK = ("race", "Black")
+
+
+def excludes(line):
+    """Whether the first interval that a result prints excludes no difference, read from its text alone."""
+    ends = [tuple(float(end.replace(MINUS, "-")) for end in pair) for pair in ENDS.findall(line.sentence)]
+    if not ends:
+        return None
+    low, high = ends[0]
+    if line.theory is Theory.PATH_TO_APPROVAL:
+        return not low <= 100 <= high
+    signed = any(sign in ENDS.search(line.sentence)[0] for sign in f"+{MINUS}")
+    return low > 0 or high < 0 if signed else low > 0
+
+
+def contradictions(page):
+    """Rows whose first word is not that of the interval beside it, or that have the word of a state."""
+    wrong = []
+    for line in page.questions:
+        says = {DIFFERENT[line.theory]: True}.get(line.sentence.split(" ")[0], False)
+        shown = excludes(line)
+        if shown is not None and says is not shown:
+            wrong.append((line.theory, line.sentence))
+        if shown is None and line.theory in DIFFERENT and says and line.effects:
+            wrong.append((line.theory, line.sentence))
+        own = STATES[line.state].words
+        others = [state.words for state in STATES.values() if state.words != own]
+        for text in (line.sentence, line.against, line.reliable):
+            wrong += [(line.theory, text) for words in others if words.casefold() in text.casefold()]
+        if own.casefold() in line.sentence.casefold() and own not in ("Not run",):
+            wrong.append((line.theory, line.sentence))
+    return wrong
+
+
+DIFFERENT = {theory: "No." if theory is ALIKE else "Yes." for theory in QUESTIONS if theory is not Theory.OWN_LIMITS}
+DIFFERENT[Theory.OWN_LIMITS] = "none"
+
+
+@given(runs())
+@settings(deadline=None, max_examples=150)
+def test_the_first_word_is_that_of_the_printed_interval(run):
+    assert contradictions(decide(run)) == []
+
+
+def answered(run, theory=ALIKE, most=45):
+    return next(row for row in questions(Groups(run), most) if row.theory is theory)
+
+
+def one(points, state=LITTLE, limit=-2, **more):
+    """A run with one judged group, compared with similar applicants."""
+    rows = (whole(ALIKE, state), effect("Black", state, points, limit, **({"n": 197} | more)))
+    groups = (white(), Group("race", "Black", 197, 0.675))
+    return Run(rows, groups, columns={BLACK: 17}, complete=True)
+
+
+@pytest.mark.parametrize(
+    ("points", "word"),
+    [
+        ((-13, -20, -6), "No."),
+        ((13, 6, 20), "No."),
+        ((-1, -1.8, -0.2), "No."),
+        ((0.1, -1.5, 1.6), "Yes."),
+        ((0.1, -2.5, 1.6), "Not shown."),
+        ((-3, -8, 2), "Not shown."),
+        ((-1.2, -2.4, -0.02), "Not shown."),
+    ],
+    ids=["less", "more", "less than the limit", "the same", "reaches the limit", "open", "0 as printed"],
+)
+def test_similar_applicants_by_the_interval_alone(points, word):
+    for state in (OUTSIDE, LITTLE, INSIDE, NO_LIMIT):
+        assert answered(one(points, state)).sentence.startswith(word), state
+
+
+def test_the_rows_of_boston():
+    rows = decide(replace(boston(limit=-2), complete=True)).questions
+    assert [row.question for row in rows] == [question.words for question in list(QUESTIONS.values())[:5]]
+    assert [(row.sentence, row.against, row.reliable) for row in rows[:2]] == [
+        (
+            "Yes. Of 100 applicants approved: Black 68, Hispanic 77, white 91. Compared with white: Black 23 points "
+            "lower (17 to 30), Hispanic 14 (6 to 22).",
+            "Outside the limit: the ratio 0.74 (0.67 to 0.82) is below 0.98",
+            "197 Black applicants",
+        ),
+        (
+            "No. Among applicants with the same 18 recorded characteristics, Black applicants were approved 14 points "
+            "less often (7 to 20), Hispanic 11 (3 to 18).",
+            "Outside the limit of 2 points",
+            "197 Black applicants",
+        ),
+    ]
+    assert rows[2].sentence == "This method was switched off."
+    assert rows[2].against == "Not run"
+    assert rows[4].sentence == "No more than between two members of one group."
+
+
+def test_a_causal_model_and_a_path_say_what_would_be():
+    total = effect("Black", OUTSIDE, (-25, -33, -18), theory=Theory.CAUSAL_MODEL, n=197)
+    path = row(Theory.PATH_TO_APPROVAL, "Black", LITTLE, value=0.74, low=0.59, high=0.92, limit=0.8, events=64, n=197)
+    run = replace(one((-3, -8, 2)), rows=(whole(Theory.CAUSAL_MODEL, OUTSIDE), total, path, whole(path.theory, LITTLE)))
+    assert answered(run, Theory.CAUSAL_MODEL).sentence == (
+        "Yes. Under the assumed causal model, Black applicants would be approved 25 points more often as white "
+        "(18 to 33)."
+    )
+    found = answered(run, Theory.PATH_TO_APPROVAL)
+    assert found.sentence == (
+        "Yes. For approval, white applicants need 74 % of the change that Black applicants need (59 % to 92 %)."
+    )
+    assert found.against == "Inconclusive: the ratio 0.74 (0.59 to 0.92) crosses 0.80"
+    assert found.reliable == "64 Black applicants denied"
+    unreliable = [replace(each, state=State.UNRELIABLE) if each.theory is total.theory else each for each in run.rows]
+    doubted = answered(replace(run, rows=tuple(unreliable), graph_tests=GraphTests(49, 29)), Theory.CAUSAL_MODEL)
+    assert doubted.against == "Not reliable: no verdict"
+    assert doubted.reliable == "the data contradict the model in 29 of 49 tests"
+
+
+def test_more_than_six_groups_are_the_four_lowest_and_a_number():
+    many = [Group("race", f"G{n}", 100, 0.5 + 0.04 * n) for n in range(7)]
+    groups = Groups(Run((), (white(), *many)))
+    assert rates_of(groups) == "Of 100 applicants approved: G0 50, G1 54, G2 58, G3 62 and 4 more."
+    few = Groups(Run((), (white(), *many[:3], Group("race", "few", 9))))
+    assert rates_of(few) == "Of 100 applicants approved: G0 50, G1 54, G2 58, white 91 and 1 more."
+
+
+PART = Finding(
+    "part", "race", "Black", "purpose: refinance", 0.25, 0.21, 0.30, 80,
+    "Where purpose is refinance, similar Black applicants were approved 25 points less often (21 to 30).",
+)  # fmt: skip
+
+
+def test_a_part_alone_is_a_difference_and_its_interval_is_printed():
+    found = answered(replace(one((-1, -3, 1), OUTSIDE), findings=(PART,)))
+    assert found.sentence == f"No. {PART.sentence}"
+    assert [(each.value, each.low, each.high) for each in found.effects] == [(-25, -30, -21)]
+
+
+@pytest.mark.parametrize(
+    ("state", "points", "more", "words"),
+    [
+        (OUTSIDE, (-13, -20, -6), {}, "Outside the limit of 2 points"),
+        (INSIDE, (0, -1, 1), {}, "Within the limit of 2 points"),
+        (INSIDE, (0, -1, 1), {"limit_used": 0.005}, "Within the limit of 0.5 points"),
+        (LITTLE, (-3, -8, 2), {}, "Inconclusive: the interval crosses the limit of 2 points"),
+        (LITTLE, (-5, -8, -2.6), {}, "Inconclusive: close to the limit of 2 points"),
+        (LITTLE, (-5, -8, 1), {"bias": 0.09}, "Inconclusive: columns that the data lack could account for it"),
+        (LITTLE, (0, -1, 1), {}, "Inconclusive: one part of the group may lie beyond the limit"),
+        (NO_LIMIT, (-3, -8, 2), {}, "No limit set"),
+        (State.INFORMATION, (-3, -8, 2), {}, "For information"),
+        (LITTLE, (-3, -8, 2), {"value": None, "low": None, "high": None}, "Inconclusive: too few applicants"),
+    ],
+)
+def test_against_the_limit(state, points, more, words):
+    assert answered(one(points, state, **more)).against == words
+
+
+def test_a_state_of_some_groups_names_them():
+    run = of_states((OUTSIDE, OUTSIDE), (OUTSIDE, INSIDE), (OUTSIDE, INSIDE))
+    assert answered(run).against == "Outside the limit of 5 points: A"
+
+
+MANY = LeftOut(442, 2000, 0.5, 0.03)
+DOUBTS = {
+    "people": ({"complete": True}, "197 Black applicants"),
+    "lacking": ({"complete": False, "lacks": ("the credit score",)}, "the data lack the credit score"),
+    "left out": ({"left_out": MANY}, "442 files with gaps are left out"),
+    "support": ({"support": {BLACK: 0.63}}, "63 % have similar white applicants"),
+    "unknown": ({"unknown": {"race": 0.14}}, "race is unknown for 14 % of applicants"),
+    "robust": ({}, "a missing factor would have to explain 12 % of both race and approval"),
+}
+
+
+@pytest.mark.parametrize("name", DOUBTS)
+def test_how_reliable_is_the_first_doubt_that_holds(name):
+    words = DOUBTS[name][1]
+    state = LITTLE if name == "people" else OUTSIDE
+    points = {"plain_low": 0.06, "plain_high": 0.2, "robustness": 0.12}
+    later = [DOUBTS[each][0] for each in list(DOUBTS)[list(DOUBTS).index(name) :]]
+    everything = {key: value for each in reversed(later) for key, value in each.items()}
+    assert answered(replace(one((-13, -20, -6), state, **points), **everything)).reliable == words
+
+
+def test_every_doubt_is_looked_at_once():
+    assert len(set(RELIABILITY)) == len(RELIABILITY) == 8
+
+
+@given(st.floats(-0.3, 0.3), st.floats(0.001, 0.2))
+def test_numbers_beside_a_word_are_those_of_the_row(value, half):
+    points = (-100 * value, -100 * (value + half), -100 * (value - half))
+    found = answered(one(points)).effects[0]
+    assert found.low <= found.value <= found.high
+    assert abs(found.low - points[1]) <= 0.5
+    assert abs(found.high - points[2]) <= 0.5
+
+
+def test_a_row_that_was_not_run_says_why():
+    run = replace(one((0, -1, 1)), rows=(whole(Theory.CAUSAL_MODEL, NOT_RUN, "no causal model was given"),))
+    found = answered(run, Theory.CAUSAL_MODEL)
+    assert (found.sentence, found.against, found.reliable) == ("No causal model was given.", "Not run", "–")
+
+
+def test_rates_stand_beside_the_difference_of_the_model_where_it_alone_was_judged():
+    run = one((-3, -8, 2))
+    rows = (whole(Theory.APPROVAL_RATES, LITTLE), gap("Black", LITTLE, (-23, -31, -16), n=197))
+    groups = tuple(replace(group, decision_maker="model") for group in run.groups)
+    found = answered(replace(run, rows=rows, groups=groups), Theory.APPROVAL_RATES)
+    assert found.sentence.startswith("Yes. Of 100 applicants that the model scored, it approved: Black 68, white 91.")
