@@ -48,7 +48,7 @@ def test_a_small_group_has_fewer_than_a_verdict_needs_and_less_than_1_percent(si
 
 def states(**sizes: int) -> tuple[State, dict[str, State]]:
     judgement = judged(gathered(**sizes), (), COMPLETE)
-    rows = [row for row in judgement.rows if row.case.theory is Theory.OUTCOME and row.case.role == "primary"]
+    rows = [row for row in judgement.rows if row.case.theory is Theory.APPROVAL_RATES and row.case.role == "primary"]
     state = state_of(theories_of(verdict_tables(judgement)["verdicts"].to_pylist()), COMPLETE)
     return state, {row.case.group: row.state for row in rows}
 
