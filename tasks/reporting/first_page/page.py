@@ -76,7 +76,7 @@ def run_of(material: Material) -> Run:
     """All that the first page is decided from."""
     settings = material.settings
     every = material.rows(VERDICTS)
-    rows = [row for row in every if row["reason"] != REPORTED]
+    rows = tuple(row for row in every if row["reason"] != REPORTED)
     reported = {(row["protected_attribute"], row["group"]): None for row in every if row["reason"] == REPORTED}
     judged_rows = [row for row in material.named(ADJUSTED) if row["primary"]]
     ordered = sorted(judged_rows, key=lambda row: row["decision_maker"] == DecisionMaker.LENDER)
