@@ -3,6 +3,7 @@
 A count of people stands as ``{n}`` or ``{of}`` until the disclosure pass fills it in as it is published.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ NEXT = {
     "through": "Compare the rules of the branches, officers or channels that the file names.",
     "ratio": "Read all denied files of {group}. They are few.",
     "bands": "Add the figure itself in place of its band.",
+    "form": "Add the columns by which the lender decides; compare the estimates of the table readings.",
     "no_noise": "Read the rule: a lender who decides without chance has one.",
 }
 """Kind of finding -> what to do next."""
@@ -23,6 +25,52 @@ NEXT = {
 def next_step(finding: Mapping[str, Any]) -> str:
     """What to do next about a finding."""
     return NEXT[finding["kind"]].format(part=finding["part"], group=finding["group"])
+
+
+_FILES = (
+    'SELECT a.row_id FROM {table} a JOIN {groups} m USING (run, row_id) WHERE run = {run} AND m."group" = {group} AND '
+    "m.protected_attribute = {attribute}"
+)
+_DENIED = _FILES.format(
+    table="applications", groups="memberships", run="{run}", group="{group}", attribute="{attribute}"
+)
+_DENIED += " AND NOT a.favourable"
+_PARTS = (
+    'SELECT "column", level, n, value, low, high FROM parts WHERE run = {run} AND "group" = {group} AND '
+    "protected_attribute = {attribute} ORDER BY value DESC LIMIT 20"
+)
+_QUERIES = {
+    "copies": "SELECT row_id FROM copied_rows WHERE run = {run}",
+    "undecided": _FILES.format(
+        table="abandoned", groups="abandoned_memberships", run="{run}", group="{group}", attribute="{attribute}"
+    )
+    + " LIMIT 20",
+    "part": _DENIED + " AND CAST(a.{column} AS VARCHAR) = {level} LIMIT 20",
+    "place": _PARTS,
+    "through": _PARTS,
+    "ratio": _DENIED,
+    "form": 'SELECT reading, value, se FROM readings WHERE run = {run} AND "group" = {group}',
+}
+"""Kind of finding -> a query that lists the files or the numbers that the next step is about."""
+_RANGE = re.compile(r"^(up to|above|fifth|months|\d{4} months) ")
+
+
+def command(finding: Mapping[str, Any], run: str) -> str:
+    """The command that lists what the next step is about; empty where there is none.
+
+    Args:
+        finding: kind, group, attribute and part.
+        run: its run.
+    """
+    query = _QUERIES.get(finding["kind"], "")
+    column, _, level = finding["part"].partition(": ")
+    if not query or (finding["kind"] == "part" and (_RANGE.match(level) or not level)):
+        return ""
+    values = {"run": run, "group": finding["group"], "attribute": finding["protected_attribute"], "level": level}
+    words = {name: "'" + value.replace("'", "''") + "'" for name, value in values.items()}
+    identifier = '"' + column.replace('"', '""') + '"'
+    escaped = re.sub(r'(["$`\\])', r"\\\1", query.format(**words, column=identifier))
+    return f'evenhand sql "{escaped}"'
 
 
 def sentence(finding: Mapping[str, Any]) -> str:
@@ -122,6 +170,14 @@ def of_bands(finding: Mapping[str, Any]) -> str:
     )
 
 
+def of_form(finding: Mapping[str, Any]) -> str:
+    """A second estimate that differs."""
+    return (
+        f"The result depends on the form of the rule: a second estimate, fitted where {finding['group']} applicants "
+        f"are, gives {_less_often(finding['value'])}, this one {_less_often(finding['estimate'])}."
+    )
+
+
 def of_no_noise(finding: Mapping[str, Any]) -> str:
     """A lender who decides without chance."""
     return (
@@ -139,5 +195,35 @@ _SENTENCES = {
     "through": of_through,
     "ratio": of_ratio,
     "bands": of_bands,
+    "form": of_form,
     "no_noise": of_no_noise,
 }
+
+
+def parts_sentence(group: str, minimum_n: int, limit: float, n: int, detectable: float) -> str:
+    """What was looked for in the parts of a group that is within, and how much harm would have been seen there.
+
+    Args:
+        group: its name.
+        minimum_n: fewest members of a part.
+        limit: of a part.
+        n: members of a part of which the next figure is told.
+        detectable: the smallest effect in such a part that four of five audits would find.
+    """
+    return (
+        f"No part of at least {minimum_n} {group} applicants was shown to differ by more than {points(limit)}; "
+        f"a part of {n} would have been seen at {points(detectable)}."
+    )
+
+
+ENOUGH_CHOICES = 40
+"""Of 48: where the state of a group holds in fewer choices, it depends on them."""
+
+
+def choices_sentence(group: str, choices: int, outside: int, within: int) -> str:
+    """In how many choices of form, columns, files and estimator the whole group has which state."""
+    counts = {"outside": outside, "inconclusive": choices - outside - within, "within": within}
+    most = max(counts, key=lambda state: counts[state])
+    rest = [f", {state} in {n}" for state, n in counts.items() if n and state != most]
+    of = f"{counts[most]} of {choices} choices of form, columns, files and estimator"
+    return f"{group}: {most} in {of}{''.join(rest)}."

@@ -5,6 +5,7 @@ Pages, terminal, ``report.json``, server, workbook, alerts and docs take their w
 """
 
 import re
+import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from types import MappingProxyType
@@ -231,3 +232,40 @@ def words_by_domain(*names: str) -> DecisionWords:
     return next(
         (words for pattern, words in _DOMAINS if re.search(rf"\b(?:{pattern})\b", text, re.IGNORECASE)), LENDING
     )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The part of docs/glossary.md that holds this table; ``make docs`` writes it.
+
+
+BEGIN, END = "<!-- names: written by `make docs` -->", "<!-- end of names -->"
+
+
+def with_names(glossary: str) -> str:
+    """The text of the glossary with the questions and states of this version between its two marks."""
+    questions = [
+        f"| `{key}` | {q.words} | {q.short} | `{q.file}.html` | `{q.before}` |" for key, q in QUESTIONS.items()
+    ]
+    states = [
+        f"| `{key}` | {state.words} | {state.meaning} | {f'`{state.before}`' if state.before else ''} |"
+        for key, state in STATES.items()
+    ]
+    head, rest = glossary.split(BEGIN)
+    _, tail = rest.split(END)
+    lines = (
+        *("## Questions", "", "| key | question | short name | page | before |", "| --- | --- | --- | --- | --- |"),
+        *(
+            *questions,
+            "",
+            "## States",
+            "",
+            "| key | printed | meaning | before |",
+            "| --- | --- | --- | --- |",
+            *states,
+        ),
+    )
+    return f"{head}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{tail}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(with_names(sys.stdin.read()))

@@ -143,6 +143,8 @@ class Note(StrEnum):
     """An interval of a penalised fit, which leaves out the clusters that the rows are in."""
     TELLS_DECISION = "a control tells the decision"
     """An adjusted comparison beside a control that leaves nothing to compare."""
+    FEW = "few people"
+    """A rate of fewer than ten people, of which the reason has the counts: ``3 of 7``."""
     NO_UPPER_END = "no upper end"
     """A ratio to a share of 0: the interval reaches from the lower end to infinity."""
 

@@ -25,6 +25,7 @@ from flows.cli.operations import app as overdue_app
 from flows.cli.operations import commands_app as operations_app
 from flows.cli.results import app as sql_app
 from flows.cli.results import findings_app, league_app, measures_app, verdicts_app
+from flows.cli.robustness import app as robustness_app
 from flows.cli.runs import app as runs_app
 from flows.cli.runs import keys_app, log_app, print_stages, report_app, review_app, stages_app, trust_app
 from flows.cli.status import app as status_app
@@ -56,6 +57,7 @@ for part in (
         suites_app,
         trend_app,
         league_app,
+        robustness_app,
         operations_app,
         overdue_app,
     ),

@@ -149,6 +149,8 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "findings": "Count what was found, or pack files to read.",
         "verdicts": "Print the state of every question and group.",
         "adjusted": "Print the denial ladder of a run.",
+        "power": "Print what an audit could have seen.",
+        "stability": "Print whether a state depends on choices.",
         "sql": "Query the tables of the lake.",
         "stages": "Print rows, time and memory of every stage.",
     },

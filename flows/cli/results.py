@@ -215,8 +215,11 @@ def measures(
     every row.
     """
     filters = {"measure": measure, "method": method, "group": group, "state": state}
+    from schemas.tables.verdicts import columns_in_approval
+
     order = _order(sort) if sort else ""
-    query = f"SELECT * FROM told_measures WHERE run = $run AND {_WANTED} {order}"  # noqa: S608 our own words
+    turned = ", ".join(columns_in_approval().values())
+    query = f"SELECT * REPLACE ({turned}) FROM told_measures WHERE run = $run AND {_WANTED} {order}"  # noqa: S608 ours
     with asking(lake, run, _TABLES) as ask:
         headline = []
         if not any((every, measure, method, state)):
@@ -231,12 +234,11 @@ def measures(
         parameters = {"run": table["run"][0].as_py()}
         method_counts = ask("SELECT method, count(*) AS rows FROM told_measures WHERE run = $run GROUP BY ALL", {})
     shown_rows = table.slice(0, limit)
-    if as_json or format_ != "table":
-        show(shown_rows, "json" if as_json else format_, raw=raw)
-    else:
+    silent = []
+    if not as_json and format_ == "table":
         # Without the columns that are empty in all rows: whole groups, no parameters, no p-values, no notes.
         silent = [name for name in _SILENT if set(shown_rows[name].unique().to_pylist()) <= {None, "", "{}", 0}]
-        show(shown_rows.drop_columns(silent), format_)
+    show(shown_rows.drop_columns(silent), "json" if as_json else format_, raw=raw)
     run_id = parameters["run"]
     shown_counts = Counter(shown_rows["method"].to_pylist())
     hidden = {row["method"]: row["rows"] - shown_counts[row["method"]] for row in method_counts.to_pylist()}
@@ -385,7 +387,7 @@ _NAMED = 3
 """Groups that a sentence names; it counts more of them."""
 _LADDER = """
     SELECT decision_maker, protected_attribute, "group", if(blocks = '', 'none', blocks) AS adjusted_for,
-           estimator, average_over, "primary" AS judged, value AS difference, low, high, odds_ratio,
+           estimator, average_over, "primary" AS judged, -value AS difference, -high AS low, -low AS high, odds_ratio,
            n, events AS denied, support, rv AS robustness_value, e_value, e_value_near, reason
     FROM published_adjusted WHERE run = $run AND ($group IS NULL OR "group" = $group)
     ORDER BY decision_maker, protected_attribute, "group", rung,
@@ -418,6 +420,7 @@ def verdicts(
     raw: RawOption = False,
 ) -> None:
     """Print the state of every question, and of each judged group, with effect, verdict interval and limit."""
+    from schemas.findings import command
     from schemas.tables.verdicts import effect_words, limit_words, published_findings  # loads pyarrow
     from schemas.tables.verdicts import published_verdicts as published
 
@@ -429,7 +432,7 @@ def verdicts(
     findings: list[dict[str, Any]] = []
     if theory in (None, Theory.SIMILAR_APPLICANTS):
         with suppress(SpecError):  # an early run has no findings
-            query = "SELECT * EXCLUDE (run) FROM published_verdict_findings WHERE run = $run"
+            query = "SELECT * FROM published_verdict_findings WHERE run = $run"
             findings = ask(lake, run, query, {}).to_pylist()
     if as_json or format_ == "json":
         print_json(document | {"findings": published_findings(findings)})
@@ -454,6 +457,8 @@ def verdicts(
         print_answer(shown_rows, [], format_)
         for finding in findings:
             console.print(f"{finding['sentence']} {finding['next']}", markup=False)
+            if line := command(finding, finding["run"]):
+                console.print(f"  {line}", markup=False, soft_wrap=True)
         for sentence in way_on(rows):
             errors.print(sentence, markup=False)
 
@@ -476,7 +481,7 @@ def adjusted(
     group: Annotated[str | None, typer.Option(help="Only this group.")] = None,
     as_json: SqlJsonOption = False,
 ) -> None:
-    """Print the denial ladder of a run: differences of denial among ever more similar applicants, with intervals."""
+    """Print the ladder of a run: differences of approval among more and more similar applicants, with intervals."""
     from tasks.methods.adjusted.algorithm.detection import ENOUGH_SUPPORT
 
     table_query = (

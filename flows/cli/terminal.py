@@ -233,7 +233,7 @@ class Lines:
 # What an audit prints at its end: its first page, and on request a table for each method.
 
 
-_STYLE = {State.OUTSIDE: "bold red", State.WITHIN: "green", State.INCONCLUSIVE: "yellow"}
+_STYLE = {State.OUTSIDE: "bold red", State.WITHIN: "green", State.INCONCLUSIVE: "yellow", State.UNRELIABLE: "yellow"}
 
 
 def print_audit(
@@ -320,7 +320,10 @@ def _percent(share: float) -> str:
 
 def _groups(summary: "Summary") -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Rows for the decisions and for each method, of the groups that it has something to say of."""
-    by = {(r["decision_maker"], r["protected_attribute"], r["group"], r["measure"]): r for r in summary.headline}
+    from schemas.tables.verdicts import measure_in_approval
+
+    rows_read = map(measure_in_approval, summary.headline)
+    by = {(r["decision_maker"], r["protected_attribute"], r["group"], r["measure"]): r for r in rows_read}
     groups = sorted({key[:3] for key in by})
     for table, measures in summary.titles.items():
         rows = []
@@ -335,7 +338,8 @@ def _groups(summary: "Summary") -> Iterator[tuple[str, list[dict[str, Any]]]]:
                 if row is None:
                     cells[title] = ""
                 elif row["value"] is None:
-                    cells[title] = "withheld" if row["n"] is None else "undefined"
+                    is_few = Note.FEW in row["note"].split("; ")
+                    cells[title] = row["reason"] if is_few else "withheld" if row["n"] is None else "undefined"
                 elif row["low"] is None or row["high"] is None:
                     spread = Note.NO_SPREAD if Note.NO_SPREAD in row["note"].split("; ") else "no interval"
                     cells[title] = f"{row['value']:.4f} ({spread})"

@@ -254,8 +254,10 @@ def without(spec: AuditSpec, columns: frozenset[str], groups_found: Mapping[str,
     content = spec.model_dump(mode="json")
     content["protected"] = [p.model_dump(mode="json") for p in remaining]
     content["columns"] = {name: column for name, column in content["columns"].items() if name not in columns}
-    content["causal_graph"] = CausalGraph(edges=tuple(edges), mechanisms=mechanisms).model_dump(mode="json")
     content["methods"] = {name: _unnamed(settings, gone) for name, settings in content["methods"].items()}
+    content["causal_graph"] = CausalGraph(edges=tuple(edges), mechanisms=mechanisms).model_dump(mode="json")
+    if spec.causal_graph.order:  # the tiers that are left make their edges
+        content["causal_graph"]["edges"] = []
     content["source"]["keep"] = {name: keep for name, keep in content["source"]["keep"].items() if name not in columns}
     content["source"]["derive"] = {name: d for name, d in content["source"]["derive"].items() if name not in columns}
     if isinstance(spec.expectations, tuple):
@@ -351,7 +353,11 @@ def _unnamed(settings: Any, gone: frozenset[str]) -> Any:
         elif isinstance(value, dict):
             pruned[name] = _unnamed(value, gone)
         elif isinstance(value, Sequence) and not isinstance(value, str):
-            pruned[name] = [item for item in value if not (isinstance(item, str) and item in gone)]
+            # tiers of a causal order are lists in a list
+            of_items = (
+                [part for part in item if part not in gone] if isinstance(item, list) else item for item in value
+            )
+            pruned[name] = [item for item in of_items if item != [] and not (isinstance(item, str) and item in gone)]
         else:
             pruned[name] = None if isinstance(value, str) and value in gone else value
     emptied = any(settings[name] and not value for name, value in pruned.items() if isinstance(value, list))

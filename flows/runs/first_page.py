@@ -84,13 +84,17 @@ def _lines(
     part = report.get("partition")  # an earlier version had none
     partition = f", {part['column']} {part['value']}" if part else ""
     count = report["source"]["rows"]["shown"]
-    people = f"{count} rows read" if count[:1].isdigit() else "number of rows not told"
+    people = f"{count} rows read" if count[:1].isdigit() else "number of rows withheld"
     yield f"{title}{'' if year in title else f', {year}'}{partition} ({people})"
     yield ""
     yield from _wrapped(report["headline"]["words"], "", width)
     yield ""
     rows = [
-        (QUESTIONS[Theory(row["theory"])].short, STATES[State(row["state"])].words, _sentence(row, report))
+        (
+            QUESTIONS[Theory(row["theory"])].short,
+            STATES[State(row["state"])].words,
+            str(row["sentence"]).removesuffix("."),
+        )
         for row in report["questions"]
     ]
     first, second = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
@@ -106,26 +110,12 @@ def _lines(
     limits = " ".join(line["words"] for line in report["cannot"])
     limits = limits[:1].lower() + limits[1:]
     left = f" Left out: {left_out}." if left_out else ""
-    yield from _wrapped(f"Not told: {limits}{left}", "  ", width)
+    yield from _wrapped(f"Cannot show: {limits}{left}", "  ", width)
     for sentence in notes:
         yield from _wrapped(sentence, "  ", width)
     yield ""
     yield f"run     {report['run']}     {exit_words(report['state'])}"
     yield f"report  {place}"
-
-
-def _sentence(row: Said, report: Said) -> str:
-    """The sentence of a question; for similar records with the interval and the result of the nearest applicants."""
-    text = str(row["sentence"]).removesuffix(".")
-    figures = {figure["name"]: figure for figure in report["figures"]}
-    adjusted, nearest = figures.get("adjusted"), figures.get("nearest")
-    if row["theory"] != Theory.SIMILAR_APPLICANTS or adjusted is None or not adjusted["interval"]["shown"]:
-        return text
-    head, interval = f"{adjusted['group']} {adjusted['points']['shown']} points", adjusted["interval"]["shown"]
-    if not text.startswith(head):
-        return text
-    second = f", nearest {nearest['points']['shown']}" if nearest and nearest["points"]["value"] is not None else ""
-    return f"{head} {interval}{second}{text[len(head) :]}"
 
 
 def _wrapped(text: str, head: str, width: int | None) -> list[str]:

@@ -70,7 +70,7 @@ def planned_again(lake: Lake, run: str) -> tuple[dict[str, Any], Plan]:
         IntegrityError: the source is not the one that the run read.
     """
     manifest = read_manifest(lake, run)
-    planned = plan(where_it_lies(lake, run, _spec(manifest, run)), began_at(manifest))
+    planned = plan(where_it_lies(lake, run, spec_of_run(manifest, run)), began_at(manifest))
     source = planned.spec.source
     now = planned.source_sha256 if source.part is None else digest_of_part(source)  # the spec itself names the digest
     if now != manifest["source_sha256"]:
@@ -81,7 +81,12 @@ def planned_again(lake: Lake, run: str) -> tuple[dict[str, Any], Plan]:
     return manifest, planned
 
 
-def _spec(manifest: Mapping[str, Any], run: str) -> AuditSpec:
+def spec_of_run(manifest: Mapping[str, Any], run: str) -> AuditSpec:
+    """The spec of a run.
+
+    Raises:
+        SpecError: it is of another version.
+    """
     try:
         return validated(AuditSpec, spec_of(manifest))
     except ValidationError as error:

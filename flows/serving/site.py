@@ -290,15 +290,15 @@ def first_page(report: Report, index: Known, run: str) -> dict[str, Any]:
         run: its id.
     """
     from flows.runs.report_files import signed_of
+    from tasks.reporting.pages import shown_first
 
     if index.log.broken:
         return {**report.first, "signed": f"The log cannot be relied on, and no signature is shown: {index.log.broken}"}
     alike = sorted(
         (entry for summary in index.alike(run) for entry in index.log.of(summary.run)), key=lambda entry: entry.n
     )
-    signed = signed_of(index.lake, run, alike)
-    kicker = [word if word != report.material.signed.short else signed.short for word in report.first["kicker"]]
-    return {**report.first, "kicker": tuple(kicker), "signed": signed.words}
+    signed_now = replace(report.material, signed=signed_of(index.lake, run, alike))
+    return {**report.first, **shown_first(signed_now, report.first["decision"])}
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ REPS = 10
 RIGHT, QUIET = 0.95, 0.05
 """Share of lenders with a right state and each finding that must be made; most with one that must not."""
 KINDS = ("part", "place", "through", "missing", "undecided", "copies", "ratio")
-STATES = {State.OUTSIDE: OUTSIDE, State.WITHIN: WITHIN, State.INCONCLUSIVE: OPEN}
+STATES = {State.OUTSIDE: OUTSIDE, State.WITHIN: WITHIN, State.INCONCLUSIVE: OPEN, State.UNRELIABLE: OPEN}
 SETTINGS = Verdicts(columns_complete=True)
 
 

@@ -4,9 +4,10 @@ Scope: the shape of the graph, and checks that need the graph alone. Checks agai
 ``tasks.counterfactuals.algorithm.causal_model``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, Literal, Self
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -17,7 +18,17 @@ if TYPE_CHECKING:
     from networkx import DiGraph
 
 Edge = tuple[str, str]
+Order = tuple[tuple[str, ...], ...]
+"""Tiers of columns, causes first. Columns of one tier have no edge, and may go together for reasons of their own."""
 Form = Literal["linear", "forest", "boosting", "count", "ordinal", "nominal"]
+
+
+def is_order(value: Any) -> bool:
+    """Whether a value of a spec has the shape of tiers of columns."""
+    lists = (list, tuple)
+    return isinstance(value, lists) and all(
+        isinstance(tier, lists) and all(isinstance(name, str) for name in tier) for tier in value
+    )
 
 
 class Mechanism(Strict):
@@ -59,8 +70,33 @@ class Mechanism(Strict):
 class CausalGraph(Strict):
     """Assumed causes and effects; always checked, used by the methods that need them."""
 
+    order: Order = Field(
+        (),
+        description="tiers of a saturated graph, filled in from `methods.cst.causal_order`; its edges lead from every "
+        "column to every column of a later tier",
+    )
     edges: tuple[Edge, ...] = Field((), description="pairs of cause and effect")
     mechanisms: dict[str, Mechanism] = Field({}, description="column -> how it comes about from its causes")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _saturated_by_its_order(cls, raw: Any) -> Any:
+        if not isinstance(raw, dict) or not raw.get("order"):
+            return raw
+        tiers = raw["order"]
+        if not is_order(tiers):
+            return raw  # the field says what is wrong with it
+        firsts: dict[str, int] = {}
+        for i, tier in enumerate(tiers):
+            for name in tier:
+                firsts.setdefault(name, i)
+        by_tier = [[name for name in firsts if firsts[name] == i] for i in range(len(tiers))]
+        edges = [edge for tier, later in combinations(by_tier, 2) for edge in product(tier, later)]
+        against = [edge for edge in raw.get("edges") or () if tuple(edge) not in edges]
+        if against:
+            cause, effect = against[0]
+            raise ValueError(f"the edge {cause} -> {effect} goes against the causal order; correct one of the two")
+        return {**raw, "edges": edges}
 
     @field_validator("edges")
     @classmethod
@@ -79,8 +115,8 @@ class CausalGraph(Strict):
     @classmethod
     def _of_effects(cls, mechanisms: dict[str, Mechanism], info: ValidationInfo) -> dict[str, Mechanism]:
         effects = sorted({effect for _, effect in info.data.get("edges", ())})
-        for name in mechanisms:
-            if "edges" in info.data and name not in effects:
+        for name in mechanisms if not info.data.get("order") else ():
+            if effects and name not in effects:
                 raise ValueError(f"no edge leads to {name!r}, so it has no mechanism; {nearest(name, effects)}")
         return mechanisms
 
@@ -95,6 +131,31 @@ class CausalGraph(Strict):
         """Direct causes, in the order of the edges."""
         return tuple(dict.fromkeys(cause for cause, effect in self.edges if effect == name))
 
+    def tier(self, name: str) -> int | None:
+        """The tier of a column of a saturated graph; None of a graph of edges."""
+        return next((i for i, tier in enumerate(self.order) if name in tier), None)
+
+    def saturated(self, columns: Sequence[str], roots: Sequence[str]) -> "CausalGraph":
+        """The graph of the same causal order with every edge that the order allows.
+
+        It implies no independence that data could refute. Roots come first. A column without a cause here may be moved
+        by them, and comes next; every other column follows its causes.
+
+        Args:
+            columns: All features, those outside the graph among them.
+            roots: The protected attributes.
+        """
+        place: dict[str, int] = dict.fromkeys(roots, 0)
+        remaining = [name for name in columns if name not in roots]
+        while remaining:
+            ready = [name for name in remaining if all(cause in place for cause in self.parents(name))]
+            tier = max(place.values()) + 1
+            place |= dict.fromkeys(ready, tier)
+            remaining = [name for name in remaining if name not in place]
+        tiers = [tuple(name for name in place if place[name] == i) for i in range(max(place.values()) + 1)]
+        mechanisms = {name: mechanism.model_dump() for name, mechanism in self.mechanisms.items()}
+        return CausalGraph.model_validate({"order": tiers, "mechanisms": mechanisms})
+
     def without(self, edge: Edge) -> "CausalGraph":
         """The graph without one of its edges.
 
@@ -107,6 +168,12 @@ class CausalGraph(Strict):
 
     def without_node(self, name: str) -> "CausalGraph":
         """The graph without a node, such as the decision that the others lead to."""
+        if self.order:
+            tiers = tuple(tier for names in self.order if (tier := tuple(n for n in names if n != name)))
+            mechanisms = {
+                n: m.model_dump() for n, m in self.mechanisms.items() if n in {c for t in tiers[1:] for c in t}
+            }
+            return CausalGraph.model_validate({"order": tiers, "mechanisms": mechanisms})
         return self._of(e for e in self.edges if name not in e)
 
     def _of(self, edges: Iterable[Edge]) -> "CausalGraph":

@@ -105,7 +105,11 @@ class _Mended:
     def _of_mending(at: Location, places: Sequence[Location]) -> bool:
         """Whether a substitute may have caused a fault at this place."""
         by_name = at[:1] == ("causal_graph",) or at[:2] == ("model", "rule")
-        lost = [place for place in places if place[0] == "protected" or place in (("columns",), ("decision",))]
+        lost = [
+            place
+            for place in places
+            if place[0] == "protected" or place in (("columns",), ("decision",)) or place[-1] == "causal_order"
+        ]
         return bool(by_name and lost) or any(_related(at, place) for place in places)
 
     def _mend(self, at: Location, extra: bool) -> bool:

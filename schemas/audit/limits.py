@@ -286,9 +286,11 @@ class Earlier(Strict):
 class Disclosure(Strict):
     """What is withheld from everything published."""
 
-    profile: Literal["internal", "public", "strict", "official"] = Field(
+    profile: Literal["internal", "published", "public", "strict", "official"] = Field(
         "strict",
-        description="internal: nothing withheld or rounded, not to be published; public: n below 5 withheld; strict: "
+        description="internal: nothing withheld or rounded, not to be published; published: nothing withheld, as "
+        "anyone may download the rows; a rate of fewer than 10 people is printed as `3 of 7`; the default of public "
+        "editions of HMDA, refused where a column is not public; public: n below 5 withheld; strict: "
         "counts up to 7 withheld, the rest rounded to 5; official: counts up to 10 withheld, the rest rounded to 10",
     )
     beside: tuple[Earlier, ...] = Field(

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Literal, Self
 from pydantic import Field, ValidationInfo, model_validator
 
 from schemas.audit import hmda
-from schemas.audit.causal import CausalGraph
+from schemas.audit.causal import CausalGraph, is_order
 from schemas.audit.column import ColumnSpec
 from schemas.audit.expectations import FileOrList
 from schemas.audit.limits import Bootstrap, Disclosure, Expected, Threshold, Verdicts
@@ -20,7 +20,7 @@ from schemas.audit.model import Leakage, Model
 from schemas.audit.partition import ALL, By, Growth, Sampling, Size
 from schemas.audit.source import KeptRefusals, Source
 from schemas.bounds import Code, Seed, Strict
-from schemas.errors import SpecError, nearest, raise_together
+from schemas.errors import Location, SpecError, nearest, raise_together
 from schemas.questions import DecisionWords, words_by_domain
 from schemas.terms import NO_FEATURE, Kind
 from schemas.vintages import Year
@@ -203,6 +203,21 @@ class AuditSpec(Strict):
         if not isinstance(raw, Mapping):
             return raw
         out: dict[str, Any] = {"methods": {}, **raw}
+        for settings in out["methods"].values() if isinstance(out["methods"], Mapping) else ():
+            # a method that asks for the saturated graph of an order: the graph of the audit is that one
+            if (
+                isinstance(settings, Mapping)
+                and settings.get("graph") == "saturated"
+                and is_order(settings.get("causal_order"))
+            ):
+                graph = out.get("causal_graph") or {}
+                out["causal_graph"] = (
+                    {**graph, "order": settings["causal_order"]} if isinstance(graph, Mapping) else graph
+                )
+        source, disclosure = out.get("source"), out.get("disclosure") or {}
+        if isinstance(source, Mapping) and source.get("kind") == "hmda" and isinstance(disclosure, Mapping):
+            # anyone may download its rows; a lender's own submission is refused under this profile
+            out["disclosure"] = {"profile": "published", **disclosure}
         if raw.get("profile") == "paper":
             out.setdefault("sampling", None)  # no paper asks a sample
         if raw.get("profile") != "paper" or not isinstance(out["methods"] or {}, Mapping):
@@ -254,6 +269,9 @@ class AuditSpec(Strict):
     def _of_graph(self) -> Iterator[SpecError]:
         attributes = [name for p in self.protected for name in (p.name, *p.columns)]
         nodes = list(dict.fromkeys([*self.features(), *attributes, self.decision.column]))
+        if self.causal_graph.order:
+            yield from self._of_order(nodes)
+            return
         for i, edge in enumerate(self.causal_graph.edges):
             for node in edge:
                 if node not in nodes:
@@ -261,6 +279,42 @@ class AuditSpec(Strict):
             if edge[1] in attributes:
                 message = f"{edge[1]!r} is a protected attribute, and {edge[0]!r} cannot be its cause; turn the edge"
                 yield SpecError(message, ("causal_graph", "edges", i))
+
+    def _of_order(self, nodes: list[str]) -> Iterator[SpecError]:
+        """Faults of the tiers of a saturated graph, at the method that asks for it."""
+        asking = (name for name in self.methods.running() if getattr(self.methods.named(name), "causal_order", ()))
+        name = next(asking, None)
+        place: Location = ("causal_graph", "order") if name is None else ("methods", name, "causal_order")
+        order = self.causal_graph.order
+        listed = [column for tier in order for column in tier]
+        for column in dict.fromkeys(listed):
+            if column not in nodes:
+                yield SpecError(f"unknown column {column!r}; {nearest(column, nodes)}", place)
+            if listed.count(column) > 1:
+                yield SpecError(f"{column!r} is in more than one tier; leave it in one", place)
+            if column == self.decision.column:
+                yield SpecError(f"{column!r} is the decision, which all columns lead to: take it out", place)
+        for p in self.protected:
+            named = {p.name, *p.columns} if len(p.columns) == 1 else {p.name}
+            later = sorted(named & {column for tier in order[1:] for column in tier})
+            if later:
+                yield SpecError(
+                    f"{later[0]!r} is a protected attribute, which no column causes: put it in the first tier", place
+                )
+            elif len(p.columns) == 1 and not named & set(order[0]):
+                yield SpecError(f"the protected attribute {p.name!r} is missing: put it in the first tier", place)
+        protected = {column for p in self.protected for column in p.columns}
+        for column in self.causal_graph.mechanisms:
+            if column in order[0]:
+                message = f"{column!r} is in the first tier of the order, so that nothing causes it"
+                yield SpecError(message, ("causal_graph", "mechanisms", column))
+            elif column not in listed:
+                message = f"{column!r} has no tier in the order; {nearest(column, listed)}"
+                yield SpecError(message, ("causal_graph", "mechanisms", column))
+        missing = [feature for feature in self.features() if feature not in {*listed, *protected}]
+        if missing:
+            message = f"{', '.join(missing)}: missing from the order; give every feature a tier"
+            yield SpecError(message, place)
 
     def _of_directions(self) -> Iterator[SpecError]:
         for name, direction in self.verdicts.direction.items():

@@ -52,6 +52,9 @@ FEASIBILITY_FACTS = Table(
 
 GENERATOR = Column("generator", "string", "what made the counterfactual", codes=("scm", "nearest"))
 
+GRAPHS = ("edges", "saturated")
+"""Forms of the causal graph."""
+
 COUNTERFACTUALS = Table(
     "counterfactuals",
     "Every applicant outside the reference group as a member of it: its features then, with the noise that was kept or "
@@ -103,6 +106,30 @@ CAUSAL_CHECKS = Table(
         Column("n", "int64", "rows behind it", minimum=0),
         Column("words", "string", "the same in words"),
     ),
+    restricted=True,
+)
+
+GRAPH_TESTS = Table(
+    "graph_tests",
+    "Whether the data contradict the causal graph as a whole: its rejected independences, and those of graphs with the "
+    "same edges among permuted columns (Eulig and others 2023). No row where no graph is given.",
+    (
+        Column("graph", "string", "edges of the spec, or saturated: every edge that an order allows", codes=GRAPHS),
+        Column("tests", "int64", "independences that the graph implies, each of them tested", minimum=0),
+        Column("rejected", "int64", "of these, rejected at 5 % after Holm", minimum=0),
+        Column("dependent", "int64", "of these, rejected at 5 % each", minimum=0),
+        Column("permutations", "int64", "graphs with permuted columns; 0 where nothing is rejected", minimum=0),
+        Column("as_good", "int64", "of these, with no more independences rejected at 5 % each", minimum=0),
+        Column("equivalent", "int64", "of these, which imply nothing that the graph does not imply", minimum=0),
+        Column(
+            "contradicted",
+            "bool",
+            "whether more than 10 % of the independences are rejected; or any is, and more than 5 % of the permuted "
+            "graphs are as good",
+        ),
+        Column("words", "string", "the same in words"),
+    ),
+    key=("graph",),
     restricted=True,
 )
 

@@ -17,7 +17,7 @@ OF_GROUP = (DECISION_MAKER, PROTECTED_ATTRIBUTE, GROUP)
 KEY = ("decision_maker", "protected_attribute", "group")
 READINGS_IN_HULL = ("weighted", "undecided", "through", "bands")
 """Readings that the state may be read from, beside the judged one."""
-FINDING_KINDS = ("copies", "missing", "undecided", "part", "place", "through", "ratio", "bands", "no_noise")
+FINDING_KINDS = ("copies", "missing", "undecided", "part", "place", "through", "ratio", "bands", "form", "no_noise")
 """In the order in which the first page looks for the next step."""
 
 ABANDONED = Table(
@@ -101,6 +101,7 @@ PARTS = Table(
         Column("se", "double", "its standard error", True, 0.0),
         Column("low", "double", "lower end of its interval, simultaneous over all parts of the attribute", True),
         Column("high", "double", "upper end of it", True),
+        Column("above", "double", "its one-sided lower bound, simultaneous over all parts of the attribute", True),
         Column("differs", "bool", "whether that interval excludes 0"),
         Column("outside", "bool", "whether the one-sided simultaneous bound exceeds the limit of a part"),
         Column("bars", "bool", "whether the part keeps the group from being within"),
@@ -182,7 +183,33 @@ UNDECIDED = Table(
     restricted=True,
 )
 
-WRITTEN_BY_ADJUST = (JUDGED_EFFECTS, READINGS, PARTS, LEFT_OUT, CARRIERS)
+CHOICES = Table(
+    "choices",
+    "The judged effect by 48 defensible choices of form, columns, files and estimator; the first is the audit's own.",
+    (
+        *OF_GROUP,
+        Column("number", "int32", "the choice, from 1", minimum=1),
+        Column("estimator", "string", "the estimator", codes=("expected", "logit", "targeted", "overlap")),
+        Column(
+            "form", "string", "numbers with chosen terms, with squares, or alone", codes=("terms", "squares", "linear")
+        ),
+        Column("clipped", "bool", "whether numbers are cut off at the 1st and 99th percentile"),
+        Column(
+            "through", "bool", "whether branches, officers and channels are controls, where the spec makes them some"
+        ),
+        Column("weighted", "bool", "whether complete files stand for all of their group and decision"),
+        Column("n", "int64", "complete applications of the group", minimum=0),
+        Column("value", "double", "the effect", True),
+        Column("se", "double", "its standard error", True, 0.0),
+        Column("df", "double", "degrees of freedom; null for the normal", True, 0.0),
+        Column("limit", "double", "the limit that it is held against", True, 0.0),
+        Column("se_at_limit", "double", "standard error of the value less the limit", True, 0.0),
+    ),
+    key=(*KEY, "number"),
+    restricted=True,
+)
+
+WRITTEN_BY_ADJUST = (JUDGED_EFFECTS, READINGS, PARTS, LEFT_OUT, CARRIERS, CHOICES)
 
 VERDICT_FINDINGS = Table(
     "verdict_findings",

@@ -26,6 +26,7 @@ from schemas.tables.counterfactuals import (
     FEASIBILITY_FACTS,
     GENERATOR_CHECKS,
     GENERATOR_HISTORY,
+    GRAPH_TESTS,
     MEDIATOR_EFFECTS,
 )
 from schemas.tables.findings import COMPARED_MITIGATIONS, MEASURE, MEASURES, METHOD, SCALES
@@ -85,6 +86,11 @@ VERDICTS = Table(
         Column("p_within", "double", "one-sided p of an effect at or beyond the limit", True, 0.0, 1.0),
         Column("detectable", "double", "smallest effect (of a ratio: largest) found with 80 % power", nullable=True),
         Column("needed", "double", "applications of both groups that would settle it; null: none would", nullable=True),
+        Column("part_n", "int64", "members of a part of which the smallest harm is told", nullable=True, minimum=50),
+        Column("part_detectable", "double", "smallest effect in such a part found with 80 % power", nullable=True),
+        Column("choices", "int64", "defensible choices by which the effect was made; null: none but its own", True, 0),
+        Column("choices_outside", "int64", "choices by which the whole group is outside", nullable=True, minimum=0),
+        Column("choices_within", "int64", "choices by which it is within", nullable=True, minimum=0),
         Column("n", "int64", "applications of the group", nullable=True, minimum=0),
         Column("events", "int64", "denials among them", nullable=True, minimum=0),
         Column("n_reference", "int64", "applications of the reference group", nullable=True, minimum=0),
@@ -157,6 +163,27 @@ def in_approval(row: Mapping[str, Any]) -> dict[str, Any]:
         ends = row.get(high), row.get(low)
         turned[low], turned[high] = (None if end is None else -end for end in ends)
     return turned | {"side": _SIDES.get(row["side"], row["side"])}
+
+
+EFFECTS_ON_DENIAL: Final = frozenset(
+    {"adjusted_effect", "overlap_effect", "exchanged_effect", "st_effect", "cst_effect", "mediated_effect"}
+)
+"""Measures that are differences of denial and whose names do not say so."""
+
+
+def measure_in_approval(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of measures in the sign that people read, as ``in_approval`` does for verdicts."""
+    if row["measure"] not in EFFECTS_ON_DENIAL:
+        return dict(row)
+    ends = row["value"], row["high"], row["low"]
+    return {**row, **dict(zip(("value", "low", "high"), (None if end is None else -end for end in ends), strict=True))}
+
+
+def columns_in_approval() -> dict[str, str]:
+    """The same as columns of a query over measures, so that it may sort by them."""
+    names = ", ".join(f"'{name}'" for name in sorted(EFFECTS_ON_DENIAL))
+    turned = {"value": "value", "low": "high", "high": "low"}
+    return {to: f"CASE WHEN measure IN ({names}) THEN -{of} ELSE {to} END AS {to}" for to, of in turned.items()}
 
 
 def published_verdicts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -525,7 +552,7 @@ PUBLISHED_SOURCE_READ = published(SOURCE_READ)
 PUBLISHED_INTAKE_RULES = published(INTAKE_RULES)
 
 FACTS = (
-    *(ENCODINGS, MODEL_METRICS, FEASIBILITY_FACTS, CAUSAL_CHECKS, CAUSAL_EFFECTS, MEDIATOR_EFFECTS),
+    *(ENCODINGS, MODEL_METRICS, FEASIBILITY_FACTS, CAUSAL_CHECKS, GRAPH_TESTS, CAUSAL_EFFECTS, MEDIATOR_EFFECTS),
     *(GENERATOR_CHECKS, GENERATOR_HISTORY, DECISION_DIRECTION, LEAKAGE, COMPARED_MITIGATIONS),
     *(SOURCE_READ, INTAKE_RULES, VALIDATIONS, COPIES, *WRITTEN_BY_ADJUST, VERDICT_FINDINGS),
 )

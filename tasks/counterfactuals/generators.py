@@ -16,15 +16,15 @@ from schemas.audit.causal import CausalGraph, Edge
 from schemas.audit.model import Model
 from schemas.audit.spec import Protected
 from schemas.errors import SpecError
-from schemas.terms import DecisionMaker
+from schemas.terms import DecisionMaker, Kind
 from tasks.counterfactuals.algorithm import causal_model, nearest
-from tasks.counterfactuals.algorithm.causal_checks import Check, check_model
+from tasks.counterfactuals.algorithm.causal_checks import Check, GraphTest, check_model, compare_with_permuted
 from tasks.counterfactuals.algorithm.causal_model import Fitted, Imagined, Roots
 from tasks.counterfactuals.algorithm.nearest import Matches, Matching
 from tasks.counterfactuals.stage_settings import CausalAssumptions, GeneratorAssumptions
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.encoding import Columns
-from tasks.numerics.problem import Counterfactuals, Regenerate
+from tasks.numerics.problem import Counterfactuals, Regenerate, Saturated
 from tasks.preprocessing.columns import Grouped, columns_of, groups_of
 from tasks.scoring.decider import Decide, explainers, financial
 
@@ -76,6 +76,9 @@ class Generator(Protocol):
 
     def checks(self) -> tuple[Check, ...]:
         """Checks of the assumptions against the data."""
+
+    def graph_test(self, checks: tuple[Check, ...]) -> GraphTest | None:
+        """Whether the data contradict the causal graph as a whole; None where none is assumed."""
 
 
 def outside(generator: Generator, attribute: str) -> Iterator[Made]:
@@ -166,7 +169,7 @@ class Lookalikes:
         def again(
             rows: Longs,
             group: Ints,
-            without: Edge | None,  # noqa: ARG001
+            change: Edge | Saturated | None,  # noqa: ARG001
             sample: Longs | None = None,  # noqa: ARG001
         ) -> Counterfactuals:
             matches = self._matches(group, rows, self.groups[attribute].reference)
@@ -189,6 +192,9 @@ class Lookalikes:
     def checks(self) -> tuple[Check, ...]:
         """None: there is nothing assumed that data could contradict."""
         return ()
+
+    def graph_test(self, checks: tuple[Check, ...]) -> None:
+        """None: there is no graph."""
 
     def _matches(self, group: Ints, rows: Longs, reference: int) -> Matches:
         """Rows ``(r,)`` matched with the members of the reference group, pool by pool."""
@@ -278,15 +284,21 @@ class World:
         return tuple(name for name in self.columns.names if name in descendants)
 
     def edges(self, attribute: str) -> tuple[Edge, ...]:
-        """The edges out of an attribute."""
-        return tuple(edge for edge in self.graph.edges if edge[0] in self.roots(attribute))
+        """The edges out of an attribute that somebody assumed: none of an order, which allows them all."""
+        return () if self.graph.order else tuple(edge for edge in self.graph.edges if edge[0] in self.roots(attribute))
 
-    def fit(self, attribute: str, group: Ints, without: Edge | None = None) -> tuple[Fitted, Roots]:
+    def fit(self, attribute: str, group: Ints, change: Edge | Saturated | None = None) -> tuple[Fitted, Roots]:
         """Fit the mechanisms to all rows; with labels that are not the rows' own, to as many of them as will do."""
         roots = self._rooted(self._labels(attribute, group))
-        fit_key = (attribute, without, hashlib.sha256(group.tobytes()).hexdigest())
+        fit_key = (attribute, change, hashlib.sha256(group.tobytes()).hexdigest())
         if fit_key not in self.fits:
-            graph, rng = (self.graph.without(without) if without else self.graph), np.random.default_rng(self.seed)
+            graph, rng = self.graph, np.random.default_rng(self.seed)
+            if isinstance(change, tuple):
+                graph = graph.without(change)
+            elif change is not None:
+                protected = {column for p in self.protected for column in p.columns}
+                features = [name for name in self.columns.names if name not in protected]
+                graph = _within_range(graph.saturated(features, roots.names), self.columns)
             columns, some = self.columns, roots
             if not np.array_equal(group, self.groups[attribute].group) and len(group) > PERMUTED_ROWS:
                 rows = np.sort(rng.choice(len(group), PERMUTED_ROWS, replace=False))
@@ -297,6 +309,12 @@ class World:
     def checks(self) -> tuple[Check, ...]:
         """What the data say of the causal graph and its mechanisms."""
         return check_model(self.graph, self.columns, self._rooted({}), np.random.default_rng(self.seed))
+
+    def graph_test(self, checks: tuple[Check, ...]) -> GraphTest:
+        """Whether the data contradict the graph as a whole."""
+        p = np.array([check.p for check in checks if check.name == "independence"])
+        rng = np.random.default_rng(self.seed)
+        return compare_with_permuted(self.graph, self.columns, self._rooted({}), p, rng)
 
     def members(self, attribute: str, group: int, rows: Longs) -> Made:
         """Rows of a group as members of the reference group."""
@@ -332,10 +350,12 @@ class World:
     def imagine(self, attribute: str, decide: Decide | None) -> Regenerate:
         """A function that makes counterfactuals again, for a method that varies the assumptions behind its results."""
 
-        def again(rows: Longs, group: Ints, without: Edge | None, sample: Longs | None = None) -> Counterfactuals:
+        def again(
+            rows: Longs, group: Ints, change: Edge | Saturated | None, sample: Longs | None = None
+        ) -> Counterfactuals:
             if sample is not None:
-                return self._refitted(attribute, rows, group, without, sample)
-            fitted, roots = self.fit(attribute, group, without)
+                return self._refitted(attribute, rows, group, change, sample)
+            fitted, roots = self.fit(attribute, group, change)
             imagined = self.imagined(attribute, fitted, roots, rows)
             imagined_columns = replace(self.columns, values=imagined.values)
             return Counterfactuals(
@@ -345,13 +365,13 @@ class World:
         return again
 
     def _refitted(
-        self, attribute: str, rows: Longs, group: Ints, without: Edge | None, sample: Longs
+        self, attribute: str, rows: Longs, group: Ints, change: Edge | Saturated | None, sample: Longs
     ) -> Counterfactuals:
         """Counterfactuals by a model fitted to a sample of rows, with the draws of the model of all rows."""
         digest = hashlib.sha256(group.tobytes() + sample.tobytes() + rows.tobytes()).hexdigest()
-        cache_key = (attribute, without, len(sample), digest)
+        cache_key = (attribute, change, len(sample), digest)
         if cache_key not in self.counterfactuals:
-            full_fit, roots = self.fit(attribute, group, without)
+            full_fit, roots = self.fit(attribute, group, change)
             some = replace(roots, codes=roots.codes[sample])
             fitted = causal_model.refit(full_fit, self.columns.rows(sample), some)
             imagined = self.imagined(attribute, fitted, roots, rows)
@@ -400,6 +420,11 @@ def _named(graph: CausalGraph, protected: Sequence[Protected]) -> CausalGraph:
     single = {p.columns[0]: p.name for p in protected if len(p.columns) == 1}
     shared = Counter(p.columns[0] for p in protected if len(p.columns) == 1)
     of_several = {column for p in protected for column in p.columns} - set(single) - attributes
+    if graph.order:
+        named = {column: name for column, name in single.items() if column not in attributes}
+        tiers = [[named.get(name, name) for name in tier] for tier in graph.order]
+        mechanisms = {name: mechanism.model_dump() for name, mechanism in graph.mechanisms.items()}
+        return CausalGraph.model_validate({"order": tiers, "mechanisms": mechanisms})
     edges = []
     for i, (cause, effect) in enumerate(graph.edges):
         if cause in of_several:
@@ -411,6 +436,16 @@ def _named(graph: CausalGraph, protected: Sequence[Protected]) -> CausalGraph:
             raise SpecError(message, ("causal_graph", "edges", i))
         edges.append((cause if cause in attributes else single.get(cause, cause), effect))
     return CausalGraph(edges=tuple(edges), mechanisms=graph.mechanisms)
+
+
+def _within_range(graph: CausalGraph, columns: Columns) -> CausalGraph:
+    """The graph with numbers of undeclared mechanisms kept within the file: one outlier moves a mean far."""
+    mechanisms = {name: mechanism.model_dump() for name, mechanism in graph.mechanisms.items()}
+    for name, kind, values in zip(columns.names, columns.kinds, columns.values.T, strict=True):
+        low, high = float(np.nanmin(values)), float(np.nanmax(values))
+        if kind is Kind.CONTINUOUS and name not in mechanisms and graph.tier(name) and low < high:
+            mechanisms[name] = {"bounds": (low, high)}
+    return CausalGraph.model_validate({"order": graph.order, "mechanisms": mechanisms})
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -8,11 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from schemas.audit.causal import CausalGraph
 from schemas.table import Column, Table
-from schemas.tables.counterfactuals import CAUSAL_CHECKS, CAUSAL_EFFECTS, COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS
+from schemas.tables.counterfactuals import (
+    CAUSAL_CHECKS,
+    CAUSAL_EFFECTS,
+    COUNTERFACTUAL_DECISIONS,
+    COUNTERFACTUALS,
+    GRAPH_TESTS,
+)
 from schemas.terms import DecisionMaker, Kind
 from tasks.counterfactuals.algorithm import diagnostics
-from tasks.counterfactuals.algorithm.causal_checks import Check
+from tasks.counterfactuals.algorithm.causal_checks import Check, GraphTest
 from tasks.counterfactuals.generators import Generator, Made, generator_of, outside
 from tasks.counterfactuals.stage_settings import GenerateSettings
 from tasks.numerics.encoding import Columns
@@ -42,12 +49,13 @@ def generated(
     generated_groups = [
         members for p in settings.protected if generator.knows(p.name) for members in outside(generator, p.name)
     ]
-    source = _Applicants(generator.name, columns, ids)
+    source, checks = _Applicants(generator.name, columns, ids), generator.checks()
     tables = {
         declared: [_imagined(members, source, declared) for members in generated_groups],
         COUNTERFACTUAL_DECISIONS: [_decided(members, source, decide) for members in generated_groups if decide],
         CAUSAL_EFFECTS: [_effects(members, columns) for members in generated_groups],
-        CAUSAL_CHECKS: [_checks(generator.checks())],
+        CAUSAL_CHECKS: [_checks(checks)],
+        GRAPH_TESTS: [_graph_test(generator.graph_test(checks), settings.causal_graph)],
     }
     return Produced(
         {table.name: pa.concat_tables([table.empty(), *parts]) for table, parts in tables.items()},
@@ -144,3 +152,11 @@ def _checks(checks: tuple[Check, ...]) -> pa.Table:
         given=[json.dumps(c.conditions) for c in checks],
         **{name: [getattr(c, name) for c in checks] for name in ("statistic", "p", "q", "n", "words")},
     )
+
+
+def _graph_test(test: GraphTest | None, graph: CausalGraph) -> pa.Table:
+    """One row; none of a generator that assumes no graph."""
+    if test is None:
+        return GRAPH_TESTS.empty()
+    values = {name: [value] for name, value in test._asdict().items()}
+    return GRAPH_TESTS.build(graph=["saturated" if graph.order else "edges"], **values)

@@ -1,7 +1,8 @@
 """Stage generate: counterfactuals of every applicant outside the reference group, by a causal model or by matching.
 
 It also writes the checks of the assumptions: the held-out fit of each mechanism, the dependence of its noise, the
-independences of the causal graph that the data contradict, and the features of each group before and after.
+independences of the causal graph that the data contradict, whether they contradict the graph as a whole, and the
+features of each group before and after.
 """
 
 import pyarrow as pa
@@ -10,7 +11,13 @@ from schemas.audit.causal import CausalGraph
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from schemas.tables.applications import APPLICANTS, DECISIONS, ENCODINGS, MEMBERSHIPS, MODELS
-from schemas.tables.counterfactuals import CAUSAL_CHECKS, CAUSAL_EFFECTS, COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS
+from schemas.tables.counterfactuals import (
+    CAUSAL_CHECKS,
+    CAUSAL_EFFECTS,
+    COUNTERFACTUAL_DECISIONS,
+    COUNTERFACTUALS,
+    GRAPH_TESTS,
+)
 from tasks.counterfactuals.settings import MatchingSettings
 from tasks.counterfactuals.stage_settings import GenerateSettings
 from tasks.pipeline.stage import Produced, stage
@@ -33,7 +40,7 @@ def generate_settings(spec: AuditSpec, generator: str, matching: MatchingSetting
 
 @stage(
     reads=(APPLICANTS, ENCODINGS, MEMBERSHIPS, DECISIONS, MODELS),
-    writes=(COUNTERFACTUALS, COUNTERFACTUAL_DECISIONS, CAUSAL_CHECKS, CAUSAL_EFFECTS),
+    writes=(COUNTERFACTUALS, COUNTERFACTUAL_DECISIONS, CAUSAL_CHECKS, GRAPH_TESTS, CAUSAL_EFFECTS),
 )
 def generate(
     applicants: pa.Table,

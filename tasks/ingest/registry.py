@@ -2,6 +2,7 @@
 
 # ruff: noqa: S608 what goes into the SQL is quoted
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -163,8 +164,8 @@ def check_columns(spec: AuditSpec) -> None:
             derived column takes the name of one that the source has.
         DataQualityError: HMDA knows the column, and this file does not give it.
     """
-    _check_restricted(spec)
     column_names = header(spec.source)
+    _check_restricted(spec, column_names)
     _check_derived(spec.source, column_names)
     column_names = [*column_names, *spec.source.derive]
     named: list[tuple[Location, str]] = [(("decision", "column"), spec.decision.column)]
@@ -188,18 +189,37 @@ def check_columns(spec: AuditSpec) -> None:
         _check_known(name, column_names, location)
 
 
-def _check_restricted(spec: AuditSpec) -> None:
-    """A lender's own submission has exact ages, scores and amounts, so that small counts would disclose persons."""
-    if spec.source.kind != "hmda" or spec.disclosure.profile != "public":
-        return
-    from tasks.ingest.hmda import source
+_PERSON = "first|last|middle|given|family|full|maiden|applicant|borrower|customer|client|person"
+_NOT_PUBLIC = re.compile(
+    rf"(^|_)(uli|universal_loan_identifier|ssn|social_security(_number)?|surname|({_PERSON})_?name|birth_?(date|day)|"
+    r"date_of_birth|born|dob|street(_address)?|phone(_number)?|e_?mail(_address)?)(_|$)|^names?$"
+)
+"""Columns, in lower case with underscores, that files which anyone may download do not have."""
+_OF_SUBMISSIONS = "uli, and exact ages, scores and dates"
+"""What a lender's own submission has and public files lack."""
 
-    if source.restricted(spec.source):
-        raise SpecError(
-            "the source is a lender's own submission, of which `public` withholds too little: "
-            "set disclosure.profile to strict",
-            ("disclosure", "profile"),
-        )
+
+def _check_restricted(spec: AuditSpec, column_names: list[str]) -> None:
+    """A profile that withholds little, or nothing, is refused where the rows are not public."""
+    profile, place = spec.disclosure.profile, ("disclosure", "profile")
+    if spec.source.kind == "hmda" and profile in ("public", "published"):
+        from tasks.ingest.hmda import source
+
+        if source.restricted(spec.source):
+            raise SpecError(
+                f"the source is a lender's own submission ({_OF_SUBMISSIONS}), of which `{profile}` withholds too "
+                "little: set disclosure.profile to strict",
+                place,
+            )
+    elif profile == "published":
+        words = {name: re.sub(r"(?<=[a-z])(?=[A-Z])|[^0-9A-Za-z]+", "_", name).lower() for name in column_names}
+        private = next((name for name, text in words.items() if _NOT_PUBLIC.search(text)), None)
+        if private is not None:
+            raise SpecError(
+                f"the source has a column {private!r}, which files that anyone may download lack, and `published` "
+                "withholds nothing: set disclosure.profile to public or strict",
+                place,
+            )
 
 
 def unnamed_columns(spec: AuditSpec) -> tuple[str, ...]:

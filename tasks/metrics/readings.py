@@ -7,6 +7,7 @@ Scope: rows of the tables that the stage ``adjust`` writes, and of copies, as ev
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import NormalDist, median
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from schemas.audit.limits import Verdicts
 from schemas.findings import next_step, sentence
 from schemas.tables.readings import (
     CARRIERS,
+    CHOICES,
     FINDING_KINDS,
     JUDGED_EFFECTS,
     KEY,
@@ -25,8 +27,19 @@ from schemas.tables.readings import (
     READINGS_IN_HULL,
     VERDICT_FINDINGS,
 )
-from schemas.terms import DecisionMaker
-from tasks.metrics.algorithm.verdicts import Case, Counts, Estimated, Evidence, Hull, Limit
+from schemas.terms import DecisionMaker, State, Theory
+from tasks.metrics.algorithm.verdicts import (
+    POWER,
+    Case,
+    Counts,
+    Estimated,
+    Evidence,
+    Hull,
+    Limit,
+    Rules,
+    bias_of,
+    judge,
+)
 
 Whose = tuple[str, str, str]
 """Decision maker, protected attribute and group."""
@@ -35,8 +48,14 @@ MISSING_P, MISSING_POINTS = 0.01, 0.01
 """Missing values are a finding below this p, where the two estimates differ by more than these points."""
 PLACE_POINTS, THROUGH_POINTS, BAND_POINTS = 0.02, 0.02, 0.01
 """What goes through places, through branches, and inside bands, beyond which it is a finding."""
+TIMES_LIMIT = 2.5
+"""The limit of a part is no larger than so many times that of its group."""
+OF_FILES_LEFT_OUT = ("weighted", "undecided")
+"""Readings of files that the judged effect leaves out."""
 MOST_PARTS = 3
 """Parts that are findings; the others stand in the table."""
+UNRELIABLE_POINTS = 0.10
+"""A hull so much wider than the interval of complete, decided files leaves nothing to rest on."""
 NO_CHANCE = "this lender decides without chance, so that neighbours' decisions give no error"
 _ONE_SIDED, _TWO_SIDED = 0.05, 0.025
 
@@ -51,6 +70,8 @@ class Facts:
     parts: Sequence[Row] = ()
     left_out: Mapping[str, Row] = field(default_factory=dict)
     carriers: Sequence[Row] = ()
+    choices: Sequence[Row] = ()
+    """The effect by other choices; none where nobody made them."""
 
     @property
     def measured(self) -> bool:
@@ -104,7 +125,7 @@ class Facts:
 
 def facts_of(tables: Mapping[str, pa.Table]) -> dict[Whose, Facts]:
     """Facts by decision maker, attribute and group; none where no effect was judged."""
-    rows = {table.name: tables[table.name].to_pylist() for table in (READINGS, PARTS, LEFT_OUT, CARRIERS)}
+    rows = {table.name: tables[table.name].to_pylist() for table in (READINGS, PARTS, LEFT_OUT, CARRIERS, CHOICES)}
     out = {}
     for row in tables[JUDGED_EFFECTS.name].to_pylist():
         whose: Whose = tuple(row[name] for name in KEY)
@@ -117,6 +138,7 @@ def facts_of(tables: Mapping[str, pa.Table]) -> dict[Whose, Facts]:
             rows_of_group[PARTS.name],
             {left_out["what"]: left_out for left_out in rows_of_group[LEFT_OUT.name]},
             rows_of_group[CARRIERS.name],
+            rows_of_group[CHOICES.name],
         )
     return out
 
@@ -178,7 +200,25 @@ def judged_case(case: Case, facts: Facts, bias: float, robustness: float, settin
         left_out=0.0,
         part_outside=part_words(outside[0]) if outside else "",
         bars=bars,
+        few_denials=True,
+        unreliable=_unreliable(estimate, facts),
         sample_settles=not (in_hull or misleads),
+    )
+
+
+def _unreliable(estimate: Estimated, facts: Facts) -> str:
+    """Why no state can rest on the files that are left: the hull with the others is 10 points wider; else empty."""
+    in_hull = facts.in_hull
+    left_out = [row for name, row in facts.readings.items() if name in OF_FILES_LEFT_OUT and row in in_hull]
+    if not left_out:
+        return ""
+    widest = Hull((estimate, *(Estimated(r["value"], r["se"], df=r["df"] or math.inf) for r in left_out)))
+    width, of_hull = (e.bound(_TWO_SIDED, upper=True) - e.bound(_TWO_SIDED, upper=False) for e in (estimate, widest))
+    if of_hull - width <= UNRELIABLE_POINTS:
+        return ""
+    return (
+        f"files left out, or without a decision, widen the interval by {100 * (of_hull - width):.0f} points: "
+        "no state can rest on the others"
     )
 
 
@@ -186,7 +226,7 @@ def _above(part: Row, bias: float, settings: Verdicts, row: Row) -> bool:
     """Whether a part is outside though an unseen column may move it as far as the whole."""
     if not bias:
         return bool(part["outside"])
-    limit = min(settings.limits.part or math.inf, 2.5 * row["limit"])
+    limit = min(settings.limits.part or math.inf, TIMES_LIMIT * row["limit"])
     quantile = (part["value"] - part["low"]) / part["se"] if part["se"] else 0.0
     return bool(part["outside"] and part["value"] - quantile * part["se"] - bias > limit)
 
@@ -205,6 +245,81 @@ def _strongest(parts: Sequence[Row]) -> list[Row]:
 def part_words(part: Row) -> str:
     """A part by its column and level."""
     return f"{part['column']}: {part['level']}"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# How much harm in a part would have been seen, and whether a state depends on how the effect is made.
+
+
+PART_SIZES = (200, 100, 50)
+"""Members of a part for which the smallest harm is told: the first that the group has room for."""
+LARGEST_PART = 0.95
+"""Share of a group above which a part is the whole."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The smallest harm in a part that this audit would have called outside with 80 % power."""
+
+    n: int
+    """Members of the part."""
+    points: float
+    """As a share of them."""
+
+
+def seen_in_part(facts: Facts, settings: Verdicts) -> Seen | None:
+    """From the errors and the critical value of the parts that were looked at; None where none was.
+
+    The error of a part goes with one over the root of its members, by the median of the parts.
+    """
+    sure = [part for part in facts.parts if part["se"] and part["above"] is not None]
+    size = next((n for n in PART_SIZES if n <= LARGEST_PART * facts.row["n"]), None)
+    if not sure or size is None or not facts.measured or settings.limits.part is None:
+        return None
+    limit = min(settings.limits.part, TIMES_LIMIT * facts.row["limit"])
+    critical = (sure[0]["value"] - sure[0]["above"]) / sure[0]["se"]
+    error = median(part["se"] * math.sqrt(part["n"] / size) for part in sure)
+    points = limit + (critical + NormalDist().inv_cdf(POWER)) * error
+    return Seen(size, points) if points < 1 else None
+
+
+def states_of_choices(
+    verdicts: Sequence[Row], choices: Mapping[Whose, Sequence[Row]], rules: Rules
+) -> dict[Whose, list[tuple[Row, State]]]:
+    """Each choice of every judged group with its state, judged together with the other groups by the same choice.
+
+    Parts, and files that the effect leaves out, are not in it: it is about the effect on the whole group.
+
+    Args:
+        verdicts: rows of the table of verdicts.
+        choices: rows of the table of choices by decision maker, attribute and group.
+        rules: of verdicts.
+    """
+    cases: dict[Whose, Case] = {}
+    for row in verdicts:
+        whose = row["decision_maker"], row["protected_attribute"], row["group"]
+        if row["role"] == "primary" and row["theory"] == Theory.SIMILAR_APPLICANTS and row["p_breach"] is not None:
+            counts = Counts(*(row[name] for name in ("n", "events", "n_reference", "events_reference")))
+            about = row["method"], row["measure"], *whose[1:], row["reference_group"], whose[0]
+            evidence = Estimated(row["value"], row["se"], df=row["df"] or math.inf, bias=row["bias"])
+            limit = Limit(row["limit"], row["side"])
+            cases[whose] = Case(Theory.SIMILAR_APPLICANTS, *about, "primary", row["value"], evidence, limit, counts)
+    chosen_rows = {whose: rows for whose, rows in choices.items() if whose in cases and rows}
+    out: dict[Whose, list[tuple[Row, State]]] = {whose: [] for whose in chosen_rows}
+    for numbered in zip(*chosen_rows.values(), strict=True):
+        chosen = dict(zip(chosen_rows, numbered, strict=True))
+        family = {}
+        for whose, case in cases.items():
+            choice = chosen.get(whose)
+            family[whose] = case
+            if choice is not None and choice["value"] is not None:
+                df = math.inf if choice["df"] is None else choice["df"]
+                estimate = Estimated(choice["value"], choice["se_at_limit"], df=df, bias=bias_of(case))
+                family[whose] = replace(case, value=choice["value"], evidence=estimate, limit=Limit(choice["limit"]))
+        for whose, verdict in zip(family, judge(list(family.values()), rules), strict=True):
+            if whose in chosen:
+                out[whose].append((chosen[whose], verdict.state))
+    return out
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -277,6 +392,9 @@ def _of_group(facts: Facts, settings: Verdicts) -> Iterator[dict[str, Any]]:
     bands = facts.readings.get("bands")
     if bands is not None and abs(bands["difference"]) > BAND_POINTS:
         yield {"kind": "bands", "n": row["n"], "value": -bands["difference"], "estimate": row["value"]}
+    if facts.depends_on_form:
+        targeted = facts.readings["targeted"]
+        yield {"kind": "form", "n": row["n"], "value": targeted["value"], "estimate": row["value"]}
     if facts.no_noise:
         yield {"kind": "no_noise", "n": row["n_reference"], "value": row["explained"]}
 

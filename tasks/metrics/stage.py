@@ -16,6 +16,7 @@ from schemas.audit.limits import Bootstrap, Threshold, Verdicts
 from schemas.audit.partition import Growth
 from schemas.audit.spec import AuditSpec, Protected, StageSettings
 from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS, MODEL_REFITS, REFUSAL_COUNTS
+from schemas.tables.counterfactuals import GRAPH_TESTS
 from schemas.tables.findings import AGGREGATES, DRAWS, MEASURES, TALLIES
 from schemas.tables.readings import ABANDONED_MEMBERSHIPS, COPIED_ROWS, COPIES, VERDICT_FINDINGS, WRITTEN_BY_ADJUST
 from schemas.tables.verdicts import AGREEMENT, VERDICTS
@@ -65,7 +66,7 @@ def measure_settings(spec: AuditSpec) -> MeasureSettings:
 @stage(
     reads=(
         *(APPLICATIONS, DECISIONS, MEMBERSHIPS, REFUSAL_COUNTS, MODEL_REFITS, TALLIES, AGGREGATES, DRAWS),
-        *(COPIED_ROWS, COPIES, ABANDONED_MEMBERSHIPS, *WRITTEN_BY_ADJUST),
+        *(GRAPH_TESTS, COPIED_ROWS, COPIES, ABANDONED_MEMBERSHIPS, *WRITTEN_BY_ADJUST),
     ),
     writes=(MEASURES, VERDICTS, AGREEMENT, VERDICT_FINDINGS),
     resources=("metrics/sql/*.sql",),
@@ -80,6 +81,7 @@ def measure(
     tallies: pa.Table,
     aggregates: pa.Table,
     draws: pa.Table,
+    graph_tests: pa.Table,
     copied_rows: pa.Table,
     copies: pa.Table,
     abandoned_memberships: pa.Table,
@@ -112,6 +114,7 @@ def measure(
         facts=facts,
         undecided={tuple(row[name] for name in whose): row["count_all"] for row in undecided},
         has_graph=settings.has_graph,
+        contradicted="; ".join(row["words"] for row in graph_tests.to_pylist() if row["contradicted"]),
     )
     by_refits = of_families(gathered.refitted)
     plan = replace(plan, small=gathered.small)

@@ -18,7 +18,7 @@ from schemas.tables.verdicts import AGREEMENT, REPORTED, VERDICTS
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.metrics.algorithm import verdicts as algorithm
 from tasks.metrics.algorithm.measures import Family, Given, Statistic, unjudged
-from tasks.metrics.readings import NO_CHANCE, Facts, judged_case
+from tasks.metrics.readings import NO_CHANCE, Facts, judged_case, seen_in_part, states_of_choices
 from tasks.numerics.arrays import Floats
 from tasks.numerics.statistics.intervals import Changes
 from tasks.pipeline.method import Judged
@@ -41,6 +41,8 @@ OF_NEIGHBOURS = ("st_effect", "cst_effect")
 """Measures whose errors are those of neighbours' decisions, which a lender without chance does not vary."""
 OF_EFFECT = ("limit_used", "expected", "ratio", "ratio_low", "ratio_high", "cluster")
 """Columns of a verdict that the judged effect alone has."""
+OF_CHOICES = ("choices", "choices_outside", "choices_within")
+"""Columns on the effect made in other ways."""
 NOT_DIRECT = "the model does not see the group; what it learnt of it through columns belongs to the causal model"
 NOT_TAKEN = (
     "the given model does not take the group as an input; what it does by other columns belongs to the causal model"
@@ -82,6 +84,8 @@ class Gathered:
     """(protected attribute, group) -> applications that ended without a decision."""
     has_graph: bool = True
     """Whether the spec gives a causal model."""
+    contradicted: str = ""
+    """How the data contradict the causal graph as a whole; empty where they do not."""
 
     @classmethod
     def of(
@@ -99,6 +103,7 @@ class Gathered:
         facts: Mapping[tuple[str, str, str], Facts] | None = None,
         undecided: Mapping[tuple[str, str], int] | None = None,
         has_graph: bool = True,
+        contradicted: str = "",
     ) -> "Gathered":
         """From what is measured, before anything is rounded or withheld."""
         by_key = {
@@ -120,7 +125,7 @@ class Gathered:
             for (maker, attribute, group), sizes in denied.items()
         }
         reasons = inapplicable or {}
-        about = facts or {}, undecided or {}, has_graph
+        about = facts or {}, undecided or {}, has_graph, contradicted
         return cls(counts, by_key, protected, running, verdicts, refitted, model_is_fitted, reasons, lost, *about)
 
     def cases(self) -> Iterator[algorithm.Case]:
@@ -381,9 +386,10 @@ class Gathered:
         counts = self.counts.get((maker, attribute.name, group), algorithm.Counts(0, 0, 0, 0))
         limit = limit_of(judgement, self.verdicts.limits)
         whose = (attribute.name, group, attribute.reference, maker)
-        return algorithm.Case(
+        case = algorithm.Case(
             judgement.theory, name, judgement.measure, *whose, judgement.role, math.nan, None, limit, counts
         )
+        return replace(case, contradicted=self.contradicted if judgement.theory is Theory.CAUSAL_MODEL else "")
 
 
 def limit_of(judgement: Judged, limits: Limits) -> algorithm.Limit | None:
@@ -418,7 +424,7 @@ class Judgement:
     theories: Mapping[Theory, algorithm.Concluded]
     facts: Mapping[tuple[str, str, str], Facts] = field(default_factory=dict)
     """What is known of the judged effects."""
-    alpha: float = 0.05
+    settings: Verdicts = field(default_factory=Verdicts)
 
 
 def judged(gathered: Gathered, own_cases: Sequence[algorithm.Case], settings: Verdicts) -> Judgement:
@@ -430,7 +436,7 @@ def judged(gathered: Gathered, own_cases: Sequence[algorithm.Case], settings: Ve
         settings: alpha, and whether comparisons are counted within a theory or over all.
     """
     cases = [*gathered.cases(), *own_cases]
-    rules = algorithm.Rules(settings.alpha, settings.minimum_n, settings.minimum_events)
+    rules = rules_of(settings)
     of = {theory: [case for case in cases if case.theory is theory] for theory in Theory}
     families = [cases] if settings.across == "theories" else list(of.values())
     rows = tuple(row for family in families for row in algorithm.judge(family, rules))
@@ -442,7 +448,7 @@ def judged(gathered: Gathered, own_cases: Sequence[algorithm.Case], settings: Ve
         for theory in Theory
         if theory is not Theory.OWN_LIMITS or own_cases
     }
-    return Judgement(rows, theories, gathered.facts, settings.alpha)
+    return Judgement(rows, theories, gathered.facts, settings)
 
 
 def theories_of(rows: Sequence[Mapping[str, Any]]) -> dict[Theory, State]:
@@ -463,8 +469,15 @@ def state_of(states: Mapping[Theory, State], settings: Verdicts) -> State:
 
 def tables(judgement: Judgement) -> dict[str, pa.Table]:
     """Both tables, with exact numbers."""
-    facts, alpha = judgement.facts, judgement.alpha
-    rows = [_row(verdict, facts.get(algorithm.whose(verdict.case)), alpha) for verdict in judgement.rows]
+    facts, settings = judgement.facts, judgement.settings
+    rows = [_row(verdict, facts.get(algorithm.whose(verdict.case)), settings) for verdict in judgement.rows]
+    by_choice = states_of_choices(rows, {whose: of.choices for whose, of in facts.items()}, rules_of(settings))
+    for row in rows:
+        whose = row["decision_maker"], row["protected_attribute"], row["group"]
+        if row["role"] == "primary" and row["theory"] is Theory.SIMILAR_APPLICANTS and (chosen := by_choice.get(whose)):
+            counts = Counter(state for _, state in chosen)
+            row |= {"choices": len(chosen), "choices_outside": counts[State.OUTSIDE]}
+            row |= {"choices_within": counts[State.WITHIN]}
     blank: dict[str, Any] = dict.fromkeys(column.name for column in VERDICTS.columns)
     blank |= dict.fromkeys(("protected_attribute", "group", "decision_maker", "method", "measure"), "")
     ordered = []
@@ -493,7 +506,12 @@ def _answers(row: algorithm.Verdict) -> bool:
     return row.case.theory is not Theory.OWN_LIMITS and row.case.role != "watch"
 
 
-def _row(verdict: algorithm.Verdict, facts: Facts | None, alpha: float) -> dict[str, Any]:
+def rules_of(settings: Verdicts) -> algorithm.Rules:
+    """The settings of states."""
+    return algorithm.Rules(settings.alpha, settings.minimum_n, settings.minimum_events)
+
+
+def _row(verdict: algorithm.Verdict, facts: Facts | None, settings: Verdicts) -> dict[str, Any]:
     case, evidence = verdict.case, verdict.case.evidence
     named = ("theory", "protected_attribute", "group", "reference_group", "decision_maker", "method", "measure", "role")
     row = {name: getattr(case, name) for name in named}
@@ -511,7 +529,7 @@ def _row(verdict: algorithm.Verdict, facts: Facts | None, alpha: float) -> dict[
         if without_bias.plain is not None:
             without_bias = replace(without_bias, se=without_bias.plain[0], df=without_bias.plain[1])
     if isinstance(evidence, algorithm.Hull):
-        hull = [evidence.bound(alpha, upper=upper) for upper in (False, True)]
+        hull = [evidence.bound(settings.alpha, upper=upper) for upper in (False, True)]
     # the two-sided 95 % interval without any widening
     plain = [math.nan if without_bias is None else without_bias.bound(0.025, upper=upper) for upper in (False, True)]
     names = ("low", "high", "p_breach", "p_breach_holm", "p_within", "detectable", "needed")
@@ -526,9 +544,11 @@ def _row(verdict: algorithm.Verdict, facts: Facts | None, alpha: float) -> dict[
         counts = case.counts._asdict()
     scale = None if evidence is None else "log" if evidence.logarithmic else "linear"
     finite_numbers = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
-    of_effect = dict.fromkeys(OF_EFFECT)
+    of_effect = dict.fromkeys((*OF_EFFECT, *OF_CHOICES, "part_n", "part_detectable"))
     if facts is not None and case.measure == JUDGED_MEASURE and facts.measured:
-        of_effect = {name: facts.row.get(name) for name in OF_EFFECT} | {"limit_used": row["limit"]}
+        of_effect |= {name: facts.row.get(name) for name in OF_EFFECT} | {"limit_used": row["limit"]}
+        if in_part := seen_in_part(facts, settings):
+            of_effect |= {"part_n": in_part.n, "part_detectable": in_part.points}
     words = {"scale": scale, "state": verdict.state, "reason": verdict.reason}
     return {**row, **of_effect, **finite_numbers, **counts, **words}
 
@@ -642,7 +662,7 @@ def _message(spec: AuditSpec, counts: Groups, rules: algorithm.Rules) -> str:
     named = ", ".join(repr(group[:_LONGEST]) for group in small[:_NAMED])
     rest = f" and {len(small) - _NAMED} more" if len(small) > _NAMED else ""
     return (
-        f"insufficient evidence in {spec.year}: too few are {named}{rest}; each group needs {rules.minimum_n} "
+        f"inconclusive in {spec.year}: too few are {named}{rest}; each group needs {rules.minimum_n} "
         f"applications, {rules.minimum_events} approved and {rules.minimum_events} denied. Add rows, or see figures "
         f"alone: --set verdicts.limits=null{' --set thresholds=[]' if spec.thresholds else ''}"
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -305,18 +305,22 @@ class Counterfactuals:
     """``(c,)`` what the same decision maker would have decided; None where it can be asked about real rows only."""
 
 
+Saturated = Literal["saturated"]
+"""The causal graph with every edge that its order allows."""
+
+
 class Regenerate(Protocol):
     """Makes counterfactuals again, under other assumptions than those of the audit."""
 
     def __call__(
-        self, rows: Longs, group: Ints, without: tuple[str, str] | None, sample: Longs | None = None
+        self, rows: Longs, group: Ints, change: tuple[str, str] | Saturated | None, sample: Longs | None = None
     ) -> Counterfactuals:
         """Generate counterfactuals of ``rows`` as members of the reference group.
 
         Args:
             rows: ``(r,)`` rows to imagine, ascending; those that are refused are missing from the answer.
             group: ``(n,)`` group of every row, as it is or permuted; the generator is fitted to it.
-            without: An edge of the causal graph to leave out.
+            change: An edge of the causal graph to leave out; or ``saturated``, every edge that its order allows.
             sample: ``(s,)`` rows that the generator is fitted to, with repeats; all if None. Decisions on the
                 counterfactuals are then left out. A generator that fits nothing looks at all rows.
         """

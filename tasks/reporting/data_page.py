@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from schemas.questions import QUESTIONS, STATES
@@ -64,43 +63,22 @@ _FAILED = {"critical": "failed", "warning": "failed (warning)", "info": "failed 
 
 
 def checks(outcomes: Iterable[Check], run: str) -> Section:
-    """All expectations of a run, those that failed before the others."""
+    """The expectations of a run that failed; those that held are one line."""
     every = list(outcomes)
     failed = [outcome for outcome in every if not outcome["success"]]
-    passed = [outcome for outcome in every if outcome["success"]]
     aside = sum(outcome["quarantined"] for outcome in failed)
+    held = count(len(every) - len(failed))
     words = (
-        f"{count(len(every))} expectations were held against the tables of this run; {count(len(failed))} failed.",
+        *((f"{count(len(failed))} of {count(len(every))} checks failed.",) if failed else ()),
         *((f"For {count(aside)} of these the rows were set aside; they stand among the rows out.",) if aside else ()),
+        f"{held} checks passed. All: {table_found(run, published(VALIDATIONS).name)}.",
     )
-    tables = [_summary(every)] if every else []
-    if failed:
-        tables.append(_list("Expectations that failed", failed))
-    if passed:
-        view = _list("Expectations that held", passed[:MOST_ROWS], folded=True)
-        if len(passed) > MOST_ROWS:
-            found = table_found(run, published(VALIDATIONS).name)
-            view = replace(view, note=f"The first {count(MOST_ROWS)} of {count(len(passed))}. All: {found}.")
-        tables.append(view)
-    return Section("Checks of every table", "checks", words, tables=tuple(tables))
+    tables = (list_of_checks("Checks that failed", failed),) if failed else ()
+    return Section("Checks of every table", "checks", words, tables=tables)
 
 
-def _summary(every: list[Check]) -> TableView:
-    """A row for each table of each stage."""
-    of_table: dict[tuple[str, str], list[Check]] = {}
-    for outcome in every:
-        of_table.setdefault((outcome["stage"], outcome["table"]), []).append(outcome)
-    rows = []
-    for (stage, table), outcomes in of_table.items():
-        held = sum(outcome["success"] for outcome in outcomes)
-        set_aside = [outcome["unexpected"] for outcome in outcomes if outcome["quarantined"]]
-        numbers = (number_cell(count(n)) for n in (len(outcomes), held, len(outcomes) - held))
-        rows.append((Cell(stage), Cell(table), *numbers, _count(None if None in set_aside else sum(set_aside))))
-    header = ("Stage", "Table", "Expectations", "Held", "Failed", "Rows set aside")
-    return TableView("Expectations by stage and table", header, tuple(rows))
-
-
-def _list(title: str, outcomes: list[Check], *, folded: bool = False) -> TableView:
+def list_of_checks(title: str, outcomes: list[Check]) -> TableView:
+    """A row for each check."""
     columns = {
         "Table": lambda outcome: Cell(f"{outcome['stage']}: {outcome['table']}"),
         "Result": lambda outcome: (
@@ -116,7 +94,7 @@ def _list(title: str, outcomes: list[Check], *, folded: bool = False) -> TableVi
         "Values looked at": lambda outcome: _count(outcome["elements"]),
         "Broken by": lambda outcome: _count(outcome["unexpected"]),
     }
-    return TableView.of(title, outcomes, columns, folded=folded)
+    return TableView.of(title, outcomes, columns)
 
 
 def _count(n: int | None) -> Cell:
@@ -320,7 +298,8 @@ def model(material: Material) -> Section:
         of_group.setdefault((row["protected_attribute"], row["group"]), {})[row["metric"]] = row
     words = "What the pages say of the model holds for the lender only as far as the model follows the lender."
     if not of_group:
-        return Section("The model beside the lender", "model", ("No model was held against the lender's decisions.",))
+        nothing = ("No model was held against the lender's decisions.",)
+        return Section("The model compared with the lender", "model", nothing)
     heads = {n: head for n, head in METRICS.items() if any(n in metrics for metrics in of_group.values())}
     rows = []
     for (attribute, group), metrics in list(of_group.items())[:MODEL_MOST_ROWS]:
@@ -341,8 +320,8 @@ def model(material: Material) -> Section:
         else ""
     )
     header = ("Attribute", "Group", "n", *heads.values())
-    table = TableView("The model's decisions beside the lender's", header, tuple(rows), note)
-    return Section("The model beside the lender", "model", (words,), tables=(table,))
+    table = TableView("Decisions of the model and of the lender", header, tuple(rows), note)
+    return Section("The model compared with the lender", "model", (words,), tables=(table,))
 
 
 def too_good(material: Material) -> Iterator[Notice]:
@@ -504,16 +483,19 @@ def quality(material: Material) -> Section:
         _direction(material, row) for row in material.named(DECISION_DIRECTION.name) if not row["reversed"]
     )
     commands = f"evenhand audit spec.yaml\nevenhand verify {settings.run}"
+    validations = material.named(VALIDATIONS.name)
+    checked, notices = checks(validations, settings.run), tuple(warnings(material))
+    is_wrong = bool(notices) or not all(row["success"] for row in validations)
     parts = (
-        _identity(material),
-        *intake(material),
+        checked,
         exclusions(material),
         missing(material),
+        *intake(material),
         Section("The decision column", "decision", directions or ("See the warning at the top.",)),
         model(material),
         *(part for part in (mitigations(material), said_by_methods) if part),
         encodings(material),
-        checks(material.named(VALIDATIONS.name), settings.run),
+        _identity(material),
         Section(
             "Make it again, and verify it",
             "again",
@@ -526,7 +508,12 @@ def quality(material: Material) -> Section:
     )
     link = Link("Definitions of all words and measures", "method.html")
     return Section(
-        "Can these data carry an answer?", "quality", notices=tuple(warnings(material)), parts=parts, links=(link,)
+        "Can these data carry an answer?",
+        "quality",
+        () if is_wrong else ("Nothing wrong was found.",),
+        notices=notices,
+        parts=parts,
+        links=(link,),
     )
 
 

@@ -113,7 +113,7 @@ class Noted:
 def measured(m: Measure | None, unit: Unit, form: Form = "") -> Noted:
     """A measure as a cell; a missing one states whether it was withheld, undefined or not computed."""
     if m is None or m.value is None:
-        why = "" if m is None or m.withheld else m.bound or m.reason
+        why = "" if m is None or m.withheld or m.of_few else m.bound or m.reason
         return Noted(Cell(missing_words(m), "none"), why)
     # What a reader must know of the value; of its ends only where they are printed.
     parts = (part for part in m.note.split("; ") if part and part not in _OF_ENDS)

@@ -203,6 +203,11 @@ class Measure:
         """Whether its ends are the range of what was drawn, and no interval."""
         return Note.RANGE in self.note.split("; ")
 
+    @property
+    def of_few(self) -> bool:
+        """Whether it is a rate of so few people that its counts alone are printed; the reason has them."""
+        return self.value is None and Note.FEW in self.note.split("; ")
+
     @cached_property
     def said(self) -> dict[str, Any]:
         """The parameters that distinguish measures: without the sample size."""

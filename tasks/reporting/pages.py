@@ -254,7 +254,9 @@ def _ends(m: Measure) -> bool:
 def _mark(group: str, m: Measure, factor: float, reference: bool) -> Mark:
     low, high = (m.low, m.high) if _ends(m) else (None, None)
     note = ""
-    if m.value is None and not m.withheld:  # why it is undefined, in the words of the table
+    if m.of_few:
+        note = f"{m.reason}, too few people for a percentage."
+    elif m.value is None and not m.withheld:  # why it is undefined, in the words of the table
         reason = plain(m.bound or m.reason) if m.bound or m.reason else "no reason was recorded."
         note = f"Undefined: {reason[:1].lower()}{reason[1:]}"
     return Mark(

@@ -204,6 +204,8 @@ def missing_words(m: Measure | None) -> str:
     """Why the value is missing."""
     if m is None:
         return "not computed"
+    if m.of_few:
+        return m.reason
     return "withheld" if m.withheld else "undefined"
 
 

@@ -174,6 +174,8 @@ def told(m: Measure | None, minimum_n: int) -> Told:
     if m is None:
         return Told.NOT_MADE
     if m.value is None:
+        if m.of_few:
+            return Told.TOO_FEW
         return Told.WITHHELD if m.withheld else Told.UNDEFINED
     return Told.TOO_FEW if m.n is not None and m.n < minimum_n else Told.VALUE
 

@@ -100,8 +100,14 @@ def _exchanged(attribute: str, columns: Columns, at: int, grouped: Grouped, deci
     )
 
 
+NEARLY_TELLS = 0.9
+"""Share of a group and of the reference group, on average, that a proxy tells from the other."""
+ROWS_A_VALUE = 20
+"""With fewer rows for each value a column tells groups by chance."""
+
+
 def _is_proxy(name: str, p: Protected, columns: Columns, grouped: Grouped, attributes: set[str]) -> bool:
-    """Whether a column is a proxy of the group: by its name, or because the two always agree in the data."""
+    """Whether a column is a proxy of the group: by its name, or because the two agree in the data, nearly or always."""
     kinds = {kind_of(column_name) for column_name in (p.name, *p.columns)} - {""}
     if is_personal(name) and kind_of(name) in kinds and name not in attributes:
         return True
@@ -114,6 +120,12 @@ def _is_proxy(name: str, p: Protected, columns: Columns, grouped: Grouped, attri
         return False  # an amount: hardly two rows have the same value
     # Each value lies in one group, and not all in the same.
     cells = np.bincount(codes * many + grouped.group, minlength=many * len(distinct_values)).reshape(-1, many)
+    if ROWS_A_VALUE * len(distinct_values) <= len(values):
+        shares = cells / np.maximum(cells.sum(axis=0), 1)
+        own = shares[:, [grouped.reference]]
+        told = np.maximum(shares, own).sum(axis=0) / 2  # each value counts for the group where it is commoner
+        if (told[cells.sum(axis=0) > 0] > NEARLY_TELLS).any():
+            return True
     return bool((np.count_nonzero(cells, axis=1) <= 1).all() and np.count_nonzero(cells.any(axis=0)) > 1)
 
 

@@ -56,7 +56,7 @@ _LEAVE_SECONDS = 150.0
 _OWN = ("PREFECT_", "EVENHAND_")
 _RULES = """\
 rules:
-  - {when: [within, breach, insufficient_evidence, spec, data_quality, infrastructure, integrity, crashed], tell: desk}
+  - {when: [within, outside, inconclusive, spec, data_quality, infrastructure, integrity, crashed], tell: desk}
 """
 
 

@@ -172,7 +172,7 @@ def test_an_audit_of_too_few_ends_after_its_first_stage(tmp_path: Path, server: 
     lake = tmp_path / "lake"
     done = evenhand("audit", str(tmp_path / "loans.yaml"), "--lake", str(lake), "--set", "thresholds=[]", server=server)
     assert (done.returncode, done.stdout) == (3, "")
-    assert "insufficient evidence in 2024: too few are 'Black'" in done.stderr
+    assert "inconclusive in 2024: too few are 'Black'" in done.stderr
     assert {stage for stage, _ in partitions_of(lake)} == {"ingest"}
     again = evenhand("audit", str(tmp_path / "loans.yaml"), "--lake", str(lake), "--set", "thresholds=[]")
     assert (again.returncode, "begins" in again.stderr) == (3, False), "told from the lake, and no Prefect is started"
@@ -190,12 +190,12 @@ def endings(
     loans(60).to_csv(home / "few.csv", index=False)
     loans(200).assign(purpose=lambda f: f["purpose"].mask(f["id"] < "L0050", SECRET)).to_csv(home / "data.csv")
     specs = {
-        "outside": text,
+        "outside the limit": text,
         "integrity": text,
         "data quality": SPEC.replace("loans.csv", str(home / "data.csv")).replace(
             "purpose: {type: nominal", "purpose: {type: binary"
         ),
-        "insufficient evidence": SPEC.replace("loans.csv", str(home / "few.csv")).replace(
+        "inconclusive": SPEC.replace("loans.csv", str(home / "few.csv")).replace(
             "  - {measure: approval_rate_ratio, decision_maker: lender, minimum: 0.9}\n", "  []\n"
         ),
         "infrastructure": SPEC.replace("loans.csv", str(home / "absent.csv")),
@@ -208,7 +208,7 @@ def endings(
     calls = []
     for name, spec in specs.items():
         (home / f"{name}.yaml").write_text(spec)
-        lake = place / "lake" if name == "outside" else home / name.replace(" ", "-")
+        lake = place / "lake" if name == "outside the limit" else home / name.replace(" ", "-")
         calls.append({"spec": str(home / f"{name}.yaml"), "lake": str(lake)})
     as_a_worker_does = (
         "import json, sys\nfrom flows.audit import audit\n"
@@ -233,7 +233,7 @@ def endings(
     lakes = {name: Lake(call["lake"]) for name, call in zip(specs, calls, strict=True)}
     noted = {name: [read_failure(lake, path).name for path in paths(lake)] for name, lake in lakes.items()}
     assert noted == {
-        name: [] if name in ("outside", "insufficient evidence") else [name.capitalize()] for name in specs
+        name: [] if name in ("outside the limit", "inconclusive") else [name.capitalize()] for name in specs
     }
     ended = {name: told_runs(server, lake.root)[-1] for name, lake in lakes.items()}
     return ended, " ".join(done.stderr.split())
@@ -247,11 +247,11 @@ OF_PREFECT = ("Finished in state ", "Running hook ", "Hook ")
 def test_every_ending_has_its_state_and_message(endings: tuple[dict[str, Told], str]) -> None:
     ended, printed = endings
     said = {name: (run.type, run.state) for name, run in ended.items()}
-    assert said.pop("insufficient evidence") == ("COMPLETED", "Inconclusive")
+    assert said.pop("inconclusive") == ("COMPLETED", "Inconclusive")
     assert said == {name: ("FAILED", name.capitalize()) for name in said}, "a breach fails where that is asked for"
     told = {name: run.message for name, run in ended.items()}
-    assert "outside the limit; " in told["outside"]
-    assert "too few are 'Black'" in told["insufficient evidence"]
+    assert "outside the limit; " in told["outside the limit"]
+    assert "too few are 'Black'" in told["inconclusive"]
     assert told["data quality"].startswith("stage preprocess: column 'purpose' is declared binary and has 3 values")
     assert "published_verdicts.parquet is missing or is not the file that was written" in told["integrity"]
     assert "absent.csv" in told["infrastructure"]
@@ -262,7 +262,7 @@ def test_every_ending_has_its_state_and_message(endings: tuple[dict[str, Told], 
         assert f"state:{name.replace(' ', '_')}" in run.tags
         level, last = [line for line in run.lines if not line[1].startswith(OF_PREFECT)][-1]
         assert last.startswith(f"{name.capitalize()}: {run.message}")
-        assert level == (logging.INFO if name in ("outside", "insufficient evidence") else logging.ERROR)
+        assert level == (logging.INFO if name in ("outside the limit", "inconclusive") else logging.ERROR)
     assert SECRET not in json.dumps([asdict(run) for run in ended.values()]), "a cell of the table"
     assert printed.count("stage preprocess: < 100 rows") == 0
 
@@ -274,7 +274,7 @@ def test_a_breach_is_read_from_the_server_alone(
     place, said = finished
     run = told_runs(server, place / "lake")[0]
     assert (run.name, run.type, run.state) == ("loans 2024", "COMPLETED", "Breach")
-    assert re.match(r"\d of \d outside the limit; \w+, race: Black \w+ ", run.message)
+    assert re.match(r"\d of \d outside the limit; [\w' ]+, race: Black ", run.message)
     assert {*run.tags} == {"dataset:loans", "year:2024", "state:outside", f"run:{said['run']}"}
     assert {f"loans 2024 {stage}" for stage in ("ingest", "connect", "detect fgce", "report")} <= {*run.tasks}
     text = [line for _, line in run.lines]
@@ -291,7 +291,7 @@ def test_a_breach_is_read_from_the_server_alone(
     assert f"Report: `{place}/lake/reports/{said['run']}/report.html`" in page
     assert run.artifacts["progress"] == 100
     assert not [row_id for row_id in loans()["id"] if row_id in json.dumps(asdict(run))]
-    again = endings[0]["outside"].artifacts["verdict"]
+    again = endings[0]["outside the limit"].artifacts["verdict"]
     assert f"(https://audits.example/r/{said['run']}/report.html)" in again
     assert again.split("Report: ")[0] == page.split("Report: ")[0]
 

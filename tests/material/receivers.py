@@ -115,7 +115,7 @@ def _free_port() -> int:
 
 RULES = """\
 rules:
-  - {when: breach, tell: desk}
+  - {when: outside, tell: desk}
   - {when: [data_quality, integrity, infrastructure, crashed, overdue], tell: [desk, pager]}
 """
 

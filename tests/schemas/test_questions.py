@@ -4,12 +4,15 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from conftest import REPOSITORY
 
 from schemas.audit.limits import Verdicts
 from schemas.audit.spec import Decision
 from schemas.questions import (
+    BEGIN,
+    END,
     LENDING,
     QUESTIONS,
     QUESTIONS_BEFORE,
@@ -19,9 +22,11 @@ from schemas.questions import (
     row_now,
     spec_now,
     state_words,
+    with_names,
 )
-from schemas.tables.verdicts import in_approval
+from schemas.tables.verdicts import columns_in_approval, in_approval, measure_in_approval
 from schemas.terms import State, Theory
+from tasks.lake.storage import connected
 
 HIRING = DecisionWords(favourable="hired", unfavourable="rejected", unit="candidates")
 
@@ -86,6 +91,19 @@ def test_a_difference_is_group_less_reference_in_approval_and_a_ratio_stays():
         assert in_approval(ROW | {"theory": theory}) == ROW | {"theory": theory}
 
 
+def test_measures_that_are_effects_on_denial_turn_alike_in_rows_and_queries():
+    rows = [
+        {"measure": "adjusted_effect", "value": 0.13, "low": 0.06, "high": 0.18},
+        {"measure": "approval_rate", "value": 0.7, "low": 0.6, "high": None},
+    ]
+    turned = [measure_in_approval(row) for row in rows]
+    assert turned == [rows[0] | {"value": -0.13, "low": -0.18, "high": -0.06}, rows[1]]
+    with connected() as connection:
+        query = f"SELECT measure, {', '.join(columns_in_approval().values())} FROM rows ORDER BY value"
+        answer = connection.from_arrow(pa.Table.from_pylist(rows)).query("rows", query).to_arrow_table().to_pylist()
+    assert answer == turned
+
+
 @dataclass(frozen=True)
 class Page:
     """A text with what must not change."""
@@ -121,11 +139,20 @@ def test_the_words_follow_from_the_names_of_the_decision_unless_the_spec_has_som
     assert decision.model_copy(update={"words": HIRING}).wording == HIRING
 
 
-BEFORE = (
+REPLACED = (
     *("too little to say", "inside limit", "outside limit[^s]", "described only", "equals treated alike"),
     *("Do approvals differ", r"by the assumed graph\?", "Is the way to approval longer", "Limits of this spec"),
 )
-SECOND = re.compile("|".join([*(re.escape(question.words) for question in QUESTIONS.values()), *BEFORE]))
+
+
+def test_the_glossary_has_the_names_of_this_version():
+    text = (REPOSITORY / "docs" / "glossary.md").read_text(encoding="utf-8")
+    assert with_names(text) == text, "run `make docs`"
+    assert "| `similar_applicants` | Were similar applicants approved equally often? |" in text
+    assert with_names(f"a{BEGIN}old{END}b").startswith("a") and "old" not in with_names(f"a{BEGIN}old{END}b")  # noqa: PT018
+
+
+SECOND = re.compile("|".join([*(re.escape(question.words) for question in QUESTIONS.values()), *REPLACED]))
 """Words of the table, and those that it took the place of."""
 
 

@@ -114,7 +114,7 @@ def recipe_of(column: Column) -> ColumnRecipe | None:
 
 def feature(column: Column) -> Entry:
     """The entry of a column as a feature, without a check against it."""
-    absent = int(column.absent.sum())
+    absent = column.absent_rows
     missing = f", {absent:,} missing" if absent else ""
     recipe, doubts = recipe_of(column), []
     if column.missing_codes:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -180,7 +181,16 @@ def _ranked(table: Table) -> list[Candidate]:
         if column.form in ("category", "few numbers", "bands") and len(column.values) <= decisions.MOST_VALUES
     ]
     excluded = {name for name, column in table.columns.items() if people.kind_of(column)}
-    return decisions.candidates(values, excluded, table.names[-1])
+    ranked = decisions.candidates(values, excluded, table.names[-1])
+    codes = set()  # of a decision that another column holds in words
+    for pair in combinations(ranked[:BEST], 2):
+        words_of = [[*(v.side if (v := c.reading.meanings.get(value)) else "" for value in c.rows), None] for c in pair]
+        groups = zip(*(table.columns[candidate.column].groups.tolist() for candidate in pair), strict=True)
+        pairs = set(groups)  # -1 is the last place: that of no value
+        one_to_one = len(pairs) == len(dict(pairs)) == len({second for _, second in pairs})
+        if one_to_one and all(words_of[0][first] == words_of[1][second] for first, second in pairs):
+            codes.add(min(pair, key=lambda candidate: sum(map(len, candidate.rows))).column)
+    return [candidate for candidate in ranked if candidate.column not in codes]
 
 
 def _decision(table: Table, choices: Choices, ranked: Sequence[Candidate]) -> Candidate | None:
@@ -217,6 +227,8 @@ def _sides(decision: Candidate, choices: Choices) -> Reading:
     twice = set(listed_values["favourable"]) & set(listed_values["unfavourable"])
     if twice:
         raise SpecError(f"--unfavourable {', '.join(twice)}: given as --favourable, too; expected other values")
+    if listed_values["unfavourable"] and not listed_values["favourable"] and choices.is_review:
+        return Reading({value: Meaning(side) for side in sides for value in listed_values[side]}, "given")
     if listed_values["unfavourable"] and not listed_values["favourable"]:
         raise SpecError("--unfavourable: which value favours the applicant? Give it, too: --favourable VALUE")
     chosen = {value: Meaning(side) for side, values in listed_values.items() for value in values}

@@ -131,7 +131,7 @@ def _is_layout(recognised: Recognised) -> bool:
 
 
 def _without(text: str, absent: Set[str]) -> str:
-    """The spec without columns that are not in a file: their entries, their edges, and their names in lists."""
+    """The spec without columns that are not in a file: their entries, and their names in lists and tiers."""
     lines, left_out, in_entry = [], [], False
     for line in text.splitlines(keepends=True):
         entry = re.match(r"( *)([a-z_0-9]+):", line)
@@ -143,8 +143,10 @@ def _without(text: str, absent: Set[str]) -> str:
         if in_entry and (not line.strip() or len(line) - len(line.lstrip()) > indent):
             continue
         in_entry = False
-        edge = re.fullmatch(r" *- \[(\w+), (\w+)\]\n", line)
-        if edge and {edge[1], edge[2]} & absent:
+        tier = re.fullmatch(r"( *- \[)([\w, ]+)(\]\n)", line)
+        if tier and set(tier[2].split(", ")) & absent:
+            if remaining := [name for name in tier[2].split(", ") if name not in absent]:
+                lines.append(tier[1] + ", ".join(remaining) + tier[3])
             continue
         listed = re.fullmatch(r"( +\w+: \[)([\w, ]+)(\].*\n)", line)
         if listed and (names := listed[2].split(", ")) and set(names) & absent & set(CANONICAL):
@@ -159,8 +161,8 @@ def _submitted(text: str) -> str:
     start = text.index(f"  {_RATIO}:\n")
     stop = text.index("  ltv_ratio:\n")
     text = text[:start] + _EXACT_COLUMN + _SCORE + text[stop:]
-    head, mark, rest = text.partition("\ncausal_graph:\n")
-    text = head + mark + rest.replace(f", {_RATIO}]", f", {_EXACT_RATIO}]")
+    text = text.replace(f"      - [ltv_ratio, {_RATIO}]\n", f"      - [ltv_ratio, {_EXACT_RATIO}]\n")
+    text = text.replace("      - [income_usd]\n", "      - [income_usd, applicant_credit_score]\n")
     text = text.replace(f"finances: [income_usd, {_RATIO}]", f"finances: [income_usd, {_EXACT_RATIO}]")
     text = text.replace(
         "      place: [lender_id] # fixed effects, told by the linear fit; the rung before is judged\n",
@@ -174,7 +176,7 @@ def _submitted(text: str) -> str:
     results = _RECOMMENDATIONS + "".join(_RESULT.format(i) for i in range(1, 6))
     text = text.replace("  applicant_age:\n", f"{results}  applicant_age:\n", 1)
     text = text.replace(_PUBLIC, _OWN)
-    return text.replace("disclosure: {profile: public}", "disclosure: {profile: strict} # a lender's own file")
+    return re.sub(r"disclosure: .*", "disclosure: {profile: strict} # a lender's own file", text)
 
 
 def _of_file(text: str, path: Path, output: Path | None, recognised: Recognised, outline: Outline, year: int) -> str:

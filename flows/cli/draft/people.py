@@ -25,6 +25,9 @@ FEWEST: Final = 10
 """People of a group that is judged."""
 _YOUNGEST, _OLDEST, _PLAUSIBLE = 10, 115, 0.95
 _MOST_MISSING: Final = 0.5
+_FLAGGED: Final = ("race", "ethnicity", "disability", "pregnancy")
+"""Kinds of which a flag such as `hispanic` or `disabled` names the group that is compared; `white` names the other."""
+_PAIR: Final = ("yes", "no")
 _USUAL_SHARE: Final = 0.5
 """Favourable decisions of the usual comparison group, beside the group that has most, from which on it is drafted."""
 _SEPARATOR: Final = re.compile(r"\s*(?:;|\||/|\+|,|&)\s*")
@@ -198,7 +201,7 @@ def attribute(
     column = table.columns[name]
     kind = kind_of(column) or ("age" if is_given and column.is_number else "")
     if column.is_number and (is_age(column) or is_given):
-        return _in_bands(column, column.numbers, kind, favourable, reference, is_given)
+        return _in_bands(column, None, kind, favourable, reference, is_given)
     if at := date_of_ages(table, name):
         ages = ages_at(column, table.columns[at])
         return replace(_in_bands(column, ages, kind, favourable, reference, is_given), at=at)
@@ -228,32 +231,34 @@ def attribute(
     if reference is not None:
         reference_group = _given_reference(name, reference, {**people, **dict.fromkeys(nobody, 0)})
         chosen, why = reference_group, why if reference_group == chosen else "as given"
-    missing = int(column.absent.sum())
-    return Attribute(name, kind, chosen, people, good, nobody, several, (), why, is_given, missing=missing)
+    return Attribute(name, kind, chosen, people, good, nobody, several, (), why, is_given, missing=column.absent_rows)
 
 
 def _in_bands(
     column: Column,
-    ages: NDArray[np.float64],
+    ages: NDArray[np.float64] | None,
     kind: str,
     favourable: NDArray[np.bool_],
     reference: str | None,
     is_given: bool,
 ) -> Attribute:
-    """Ages cut into bands; what is no age has no group."""
+    """Ages cut into bands; what is no age has no group. ``ages`` are those of the rows, of dates of birth."""
+    numbers = column.numbers_of_texts if ages is None else ages
+    places = column.codes if ages is None else np.arange(len(ages))
     cuts = list(BANDS)
     if is_given and column.is_number and not is_age(column):  # another number that a user gave: it is cut at its median
-        cuts = [float(np.nanmedian(ages))]
+        cuts = [float(np.nanmedian(column.numbers))]
     names = band_names(tuple(cuts))
-    place = np.where(np.isfinite(ages), np.searchsorted(cuts, np.nan_to_num(ages), side="right"), -1)
-    rows = {name: int((place == i).sum()) for i, name in enumerate(names)}
-    good = {name: int(((place == i) & favourable).sum()) for i, name in enumerate(names)}
+    place = np.where(np.isfinite(numbers), np.searchsorted(cuts, np.nan_to_num(numbers), side="right"), -1)
+    counts = np.array(list(column.counts.values())) if ages is None else np.ones(len(ages), dtype=np.int64)
+    rows = {name: int(counts[place == i].sum()) for i, name in enumerate(names)}
+    good = {name: int(((place[places] == i) & favourable).sum()) for i, name in enumerate(names)}
     people = {name: n for name, n in rows.items() if n}
     chosen, why = _reference("", column.name, people, good)
     if reference is not None:
         reference_group = _given_reference(column.name, reference, people)
         chosen, why = reference_group, why if reference_group == chosen else "as given"
-    missing = int((place < 0).sum())
+    missing = int(counts[place < 0].sum())
     return Attribute(column.name, kind, chosen, people, good, (), (), tuple(cuts), why, is_given, missing=missing)
 
 
@@ -321,4 +326,8 @@ def _usual(kind: str, name: str, groups: Sequence[str]) -> str | None:
                     flags[form] for form in (("0", "no", "false") if women else ("1", "yes", "true")) if form in flags
                 )
         return None
+    no = [group for group in groups if plain(group) in (*vocabulary.answers("no"), "0")]
+    yes = [group for group in groups if plain(group) in (*vocabulary.answers("yes"), "1")]
+    if kind in _FLAGGED and len(no) == len(yes) == 1 and len(groups) == len(_PAIR):
+        return yes[0] if any(vocabulary.is_usual(kind, word) for word in vocabulary.parts(name)) else no[0]
     return next((group for group in groups if vocabulary.is_usual(kind, group)), None)

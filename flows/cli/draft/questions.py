@@ -372,17 +372,20 @@ def reference_question(draft: Draft) -> Iterator[Question]:
     pending = [(i, a) for i, a in enumerate(draft.attributes) if not a.reference_is_given and a.rows]
     if not pending:
         return
+    of_sample = " in the sample" if draft.table.file_rows else ""
     parts, options, evidence = [], [Option(YES)], []
     for _, attribute in pending:
         good = attribute.favourable
         alternatives = sorted((g for g in attribute.rows if g != attribute.reference), key=lambda g: -good.get(g, 0))
         beside = f", {alternatives[0]} {good.get(alternatives[0], 0):,}" if alternatives else ""
         parts.append(
-            f"{attribute.column} with {attribute.reference} ({attribute.why_reference}; favourable: "
+            f"{attribute.column} with {attribute.reference} ({attribute.why_reference}; favourable{of_sample}: "
             f"{good.get(attribute.reference, 0):,}{beside})"
         )
         evidence += [
-            Evidence(f"{attribute.column}: {group}", attribute.rows[group], f"{good.get(group, 0):,} favourable")
+            Evidence(
+                f"{attribute.column}: {group}", attribute.rows[group], f"{good.get(group, 0):,} favourable{of_sample}"
+            )
             for group in (attribute.reference, *alternatives[:3])
         ]
         options += [
@@ -462,7 +465,8 @@ def missing_question(draft: Draft) -> Iterator[Question]:
     complete_rows = int(columns.complete(draft.table, draft.features, draft.split).sum())
     if not decided or (complete_rows >= _COMPLETE * decided and not draft.losses):
         return
-    parts = [f"{complete_rows:,} of {decided:,} rows have every feature, and the others are left out"]
+    of_sample = " of the sample" if draft.table.file_rows else ""
+    parts = [f"{complete_rows:,} of {decided:,} rows{of_sample} have every feature, and the others are left out"]
     parts += [loss.words() for loss in draft.losses]
     causes = list(dict.fromkeys(cause for loss in draft.losses for cause in loss.causes[:1]))
     if not causes:
@@ -473,7 +477,7 @@ def missing_question(draft: Draft) -> Iterator[Question]:
         *(Option(f"without {c}", f"{c} is no feature", {f"columns.{c}.role": "excluded"}) for c in causes),
     ]
     evidence = [
-        Evidence(name, int(draft.table.columns[name].absent.sum()), "missing")
+        Evidence(name, draft.table.columns[name].absent_rows, "missing")
         for name in draft.features
         if draft.table.columns[name].absent.any()
     ]

@@ -1,13 +1,16 @@
 """Reads the table that a spec is drafted from, as ingest will read it, with the guesses about its form."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from flows.cli.draft.known_tables import fitting
 from flows.cli.draft.table import Doubt, Table, columns_of
@@ -17,11 +20,14 @@ from schemas.audit.source import Source
 from schemas.errors import SpecError, nearest
 from tasks.ingest.sources import files
 from tasks.ingest.sources.door import DELIMITERS, Described, Evidence, describe, second
-from tasks.ingest.sources.raw import Raw, registered
+from tasks.ingest.sources.raw import Raw, Unread, registered
 
 MOST_ROWS: Final = 200_000
 """Rows that are read whole; of more, a sample is looked at."""
 _SEED: Final = 482
+_MOST_TEXTS: Final = 5_000
+"""Distinct texts of a column that are counted in all rows: of decisions, groups, ages, days and categories."""
+_COUNTED_TOGETHER: Final = 131_072
 _KEYS: Final = {
     "encoding": "encoding",
     "mojibake": "encoding",
@@ -74,6 +80,11 @@ def read_file(file: File) -> Table:
     table = read_source(source, file.path)
     doubts = [*_doubts(described), *_doubts_of_join(table)]
     notes = list(_notes(described))
+    if table.file_rows:
+        notes.append(
+            f"drafted from a sample of {table.rows:,} of its {table.file_rows:,} rows; values of the decision, of "
+            "groups and of categories are counted in all rows"
+        )
     example = fitting({name: c.counts for name, c in table.columns.items()}, not described.source.header)
     if example is not None and source.header and len(example.header) == len(source.header):
         pairs = zip(example.header, table.columns.values(), strict=True)
@@ -92,26 +103,67 @@ def read_source(source: Source, path: Path) -> Table:
     Raises:
         EvenhandError: as ingest.
     """
-    raw = files.read(source, files.header(source))
-    refused: dict[str, int] = {}
-    for unread in raw.unread:
-        refused[str(unread.reason)] = refused.get(str(unread.reason), 0) + 1
-    cells, matches = raw.table, dict[str, int]()
+    names = files.header(source)
+    unread: list[Unread] = []
+    refused, matches = dict[str, int](), dict[str, int]()
     if source.second_file is not None:
+        raw = files.read(source, names)
         cells, matches, outside = _joined(raw, source)
+        unread += raw.unread
         refused |= {"outside_join": outside} if outside else {}
-    file_rows = 0
-    if cells.num_rows > MOST_ROWS:
-        file_rows, cells = cells.num_rows, _sampled(cells)
-    return Table(path, source, columns_of(cells), cells.num_rows, refused=refused, joined=matches, file_rows=file_rows)
+        batches, names = iter(cells.to_batches()), cells.column_names
+    else:
+        batches = files.batches(source, names, unread)
+    schema = pa.schema([(name, pa.string()) for name in names])
+    cells, exact, file_rows = _looked_at(batches, schema)
+    for row in unread:
+        refused[str(row.reason)] = refused.get(str(row.reason), 0) + 1
+    columns = columns_of(cells, exact)
+    return Table(path, source, columns, cells.num_rows, refused=refused, joined=matches, file_rows=file_rows)
 
 
-def _sampled(cells: pa.Table) -> pa.Table:
+def _looked_at(
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema
+) -> tuple[pa.Table, dict[str, Mapping[str, int]], int]:
+    """All rows; of many a sample, the exact counts of texts by column where they are few, and the number of rows."""
+    first: list[pa.RecordBatch] = []
+    while sum(batch.num_rows for batch in first) <= MOST_ROWS:
+        batch = next(batches, None)
+        if batch is None:
+            return pa.Table.from_batches(first, schema), {}, 0
+        first.append(batch)
+    counts: dict[str, Counter[str]] = {name: Counter() for name in schema.names}
+    rows = 0
+
+    def counted() -> Iterator[pa.RecordBatch]:
+        nonlocal rows
+        for part in _gathered(chain(first, batches)):
+            rows += part.num_rows
+            for name in list(counts):
+                found = pc.value_counts(part[name])
+                if len(found) <= _MOST_TEXTS:
+                    counts[name].update(dict(zip(*(f.to_pylist() for f in found.flatten()), strict=True)))
+                if len(found) > _MOST_TEXTS or len(counts[name]) > _MOST_TEXTS:
+                    del counts[name]
+            yield from part.to_batches()
+
     with duckdb.connect() as connection:
         connection.execute("SET threads = 1")
-        connection.register("cells", cells)
+        connection.register("cells", pa.RecordBatchReader.from_batches(schema, counted()))
         sample = f"SELECT * FROM cells USING SAMPLE reservoir({MOST_ROWS} ROWS) REPEATABLE ({_SEED})"  # noqa: S608
-        return connection.sql(sample).to_arrow_table()
+        return connection.sql(sample).to_arrow_table(), dict(counts), rows
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Small batches as tables of enough rows to be counted together."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(part.num_rows for part in held) >= _COUNTED_TOGETHER:
+            yield pa.Table.from_batches(held)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held)
 
 
 def _joined(raw: Raw, source: Source) -> tuple[pa.Table, dict[str, int], int]:
@@ -191,7 +243,7 @@ def _doubts_of_join(table: Table) -> Iterator[Doubt]:
         f"{counts['matched']:,} applications have a row in {Path(table.source.second_file.path).name}, "
         f"{counts['unmatched']:,} have none, and {counts['unused']:,} of its rows belong to no application."
     )
-    if counts["matched"] < 0.95 * table.rows:
+    if counts["matched"] < 0.95 * (counts["matched"] + counts["unmatched"]):
         text = f"Few rows match: {text}"
     yield Doubt("source.with", ("source.with",), text, tuple(counts.items()))
 

@@ -15,11 +15,14 @@ from flows.cli.terminal import visible
 from schemas.audit.intake import FOLDINGS, RULES
 from schemas.audit.source import Source
 
-LIMITS: Final = "{direct: 0.02, total: 0.05, outcome: 0.80, recourse: {difference: 0.05, ratio: 0.80}, reasons: null}"
+LIMITS: Final = (
+    "{similar_applicants: 0.02, causal_model: 0.05, approval_rates: 0.80, path_to_approval: {difference: 0.05, "
+    "ratio: 0.80}, model_reasons: null}"
+)
 WITHOUT: Final = (
     ("fgce", "no column can change yet; once one can: `fgce: {}`"),
     ("raguel", "no column can change yet; once some can: `raguel: {}`, with `recourse: {weight: ...}` of each"),
-    ("cst", "no causal graph; with `causal_graph: {edges: [[CAUSE, EFFECT], ...]}`: `cst: {}`"),
+    ("cst", "in what order do columns come about? Part the second tier, causes first, then run: `cst: ORDER`"),
     ("gcfn", "no column has the role mediator, which the protected attribute moves; once one has: `gcfn: {}`"),
     ("cec", "no column has the role financial, by which borrowers are comparable; once one has: `cec: {}`"),
 )
@@ -44,7 +47,7 @@ def text(draft: Draft, spec: Path | None = None) -> str:
         "verdicts:",
         *_verdicts(draft, marks),
         *_columns(draft, marks),
-        *_methods(),
+        *_methods(draft),
     ]
     return "\n".join(lines) + "\n"
 
@@ -183,7 +186,7 @@ def _verdicts(draft: Draft, marks: _Marks) -> Iterator[str]:
     if draft.choices.settings.get("verdicts.columns_complete") is True and complete == "false":
         complete = "true"
     yield f"  columns_complete: {complete} # true: every column that was decided by is here; CHECK is read as false"
-    yield "  # direct, total and recourse are choices of Evenhand; 0.80 of outcome is the four fifths of 29 CFR"
+    yield "  # all are choices of Evenhand but 0.80 of approval_rates, which is the four fifths of 29 CFR"
     yield "  # 1607.4(D), a rule of employment that no regulator of lending codified (docs/verdicts.md)"
     yield f"  limits: {LIMITS}{marks.of('verdicts.limits')}"
 
@@ -222,11 +225,15 @@ def _entry(entry: Entry, marks: _Marks, *, silent: bool = False) -> str:
     return f"  {_quoted(entry.name)}: {{type: {entry.type}{suffix}}}{comment}"
 
 
-def _methods() -> Iterator[str]:
+def _methods(draft: Draft) -> Iterator[str]:
     yield ""
     yield "# Methods that do not run on this draft, and why:"
+    protected = [attribute.column for attribute in draft.attributes]
+    features = [entry.name for entry in draft.entries if not entry.excluded and entry.name not in protected]
+    second = _value(features) if len(features) <= _WIDE else "[FEATURES]"
+    order = _line(f"{{graph: saturated, causal_order: [{_value(protected)}, {second}]}}")
     for method, why in WITHOUT:
-        yield f"#   {method}: {why}"
+        yield f"#   {method}: {why.replace('ORDER', order)}"
     yield "methods:"
     yield "  adjusted: {}"
     yield "  fgce: null"

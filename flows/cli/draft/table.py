@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from flows.cli.draft.known_tables import Example
 from flows.cli.draft.vocabulary import protected_kind
-from schemas.audit.intake import ColumnRecipe
 from schemas.audit.source import Source
 from tasks.ingest.intake import bands, codes, dates, numbers
 from tasks.ingest.intake.folding import spellings
@@ -49,10 +48,14 @@ class Column:
     doubt: str = ""
     """What is not certain of its dates or bands."""
     label: str = ""
+    exact: Mapping[str, int] = field(default_factory=dict)
+    """Text -> rows of the whole file, where a sample of it is looked at and the column has few texts."""
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """Text -> rows."""
+        """Text -> rows: of the whole file where they were counted, else of those that are looked at."""
+        if self.exact:
+            return {text: self.exact.get(text, 0) for text in self.texts}
         rows = np.bincount(self.codes, minlength=len(self.texts))
         return dict(zip(self.texts, map(int, rows), strict=True))
 
@@ -85,7 +88,7 @@ class Column:
         absent = {text for text in self.texts if is_missing(text, of_numbers) or text == EXEMPT}
         if self.form in ("number", "few numbers") and self.number is not None:
             gone = set(self.missing_codes)
-            absent |= {text for text in self.texts if numbers.parse(text, self.number.recipe) in gone}
+            absent |= {text for text, number in self.number.values.items() if number in gone}
             absent |= set(self.number.missing) if self.form == "number" else set()
         elif self.form == "date":
             absent |= {
@@ -117,13 +120,14 @@ class Column:
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
         """``(rows,)`` numbers; NaN where there is none."""
-        return self._numbers[self.codes]
+        return self.numbers_of_texts[self.codes]
 
     @cached_property
-    def _numbers(self) -> NDArray[np.float64]:
-        recipe = self.number.recipe if self.number is not None else ColumnRecipe(read="number")
-        parsed = (None if text in self.absent_texts else numbers.parse(text, recipe) for text in self.texts)
-        return np.array([np.nan if value is None else float(value) for value in parsed])
+    def numbers_of_texts(self) -> NDArray[np.float64]:
+        """``(texts,)`` number of each text; NaN where there is none."""
+        values = self.number.values if self.number is not None else {}
+        gone = self.absent_texts
+        return np.array([np.nan if text in gone else float(values.get(text, "nan")) for text in self.texts])
 
     @cached_property
     def groups(self) -> NDArray[np.int32]:
@@ -143,6 +147,11 @@ class Column:
     def is_number(self) -> bool:
         """Whether it holds numbers, and not categories."""
         return self.form == "number"
+
+    @property
+    def absent_rows(self) -> int:
+        """Rows without a value."""
+        return sum(self.counts[text] for text in self.absent_texts)
 
     @property
     def missing_share(self) -> float:
@@ -217,17 +226,26 @@ class Doubt:
     evidence: tuple[tuple[str, int], ...] = ()
 
 
-def columns_of(table: pa.Table) -> dict[str, Column]:
-    """The columns of a table of texts, with what their cells read as."""
+def columns_of(table: pa.Table, exact: Mapping[str, Mapping[str, int]] | None = None) -> dict[str, Column]:
+    """The columns of a table of texts, with what their cells read as.
+
+    Args:
+        table: the rows that are looked at.
+        exact: column -> text -> rows of the whole file, where the rows are a sample of it.
+    """
     plain = {}
     for name, cells in zip(table.column_names, table.columns, strict=True):
         encoded = pa.chunked_array(cells.chunks, pa.string()).combine_chunks().dictionary_encode()
         written = [canonical(text) for text in encoded.dictionary.to_pylist()]
-        texts = {text: i for i, text in enumerate(dict.fromkeys([*written, *([""] if encoded.null_count else [])]))}
+        whole: dict[str, int] = {}
+        for text, rows in (exact or {}).get(name, {}).items():
+            whole[canonical(text)] = whole.get(canonical(text), 0) + rows
+        listed = dict.fromkeys([*written, *([""] if encoded.null_count else []), *whole])
+        texts = {text: i for i, text in enumerate(listed)}
         places = np.array([texts[text] for text in written], dtype=np.int32)
         indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        rows = np.where(indices < 0, texts.get("", -1), places[indices] if len(places) else -1).astype(np.int32)
-        plain[name] = Column(name, tuple(texts), rows)
+        codes = np.where(indices < 0, texts.get("", -1), places[indices] if len(places) else -1).astype(np.int32)
+        plain[name] = Column(name, tuple(texts), codes, exact=whole)
     return _read(plain)
 
 
@@ -240,17 +258,13 @@ def _read(plain: Mapping[str, Column]) -> dict[str, Column]:
     for name, column in plain.items():
         day, figure = days.get(name), figures.get(name)
         if day is not None:
-            form: Form = "date"
-            out[name] = Column(
-                name, column.texts, column.codes, None, form, tuple(day.recipe.format), doubt=day.question or ""
-            )
+            out[name] = replace(column, form="date", formats=tuple(day.recipe.format), doubt=day.question or "")
             continue
         kind = numbers.is_number(name, figure, column.counts) if figure is not None else False
         if figure is not None and not figure.excluded and kind is not False:
-            form = "number" if kind else "few numbers"
-            out[name] = Column(name, column.texts, column.codes, figure, form)
+            out[name] = replace(column, number=figure, form="number" if kind else "few numbers")
             continue
         order = tuple(bands.guess(column.counts) or ())
         mixed = figure if figure is not None and figure.excluded else None
-        out[name] = Column(name, column.texts, column.codes, mixed, "bands" if order else "category", order=order)
+        out[name] = replace(column, number=mixed, form="bands" if order else "category", order=order)
     return out

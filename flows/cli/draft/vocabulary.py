@@ -1,4 +1,4 @@
-"""Words by which values and columns are recognised: decisions, names of columns, people, in 13 languages.
+"""Words by which values and columns are recognised: decisions, names of columns, people, in 19 languages.
 
 The words are in `words/`, a file a language. Words that mean a missing value: `tasks.ingest.intake.missing`; of places:
 `schemas.blocks`. Texts are compared without case, accents and punctuation, word by word; Chinese, Japanese and Korean
@@ -18,8 +18,10 @@ from schemas.audit import column
 from schemas.blocks import is_place
 from tasks.ingest.intake.folding import fold
 
-LANGUAGES: Final = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "tr", "sv", "ja", "zh", "ko")
-_COMPOUNDING: Final = ("de", "nl", "sv")
+LANGUAGES: Final = (
+    *("en", "de", "fr", "es", "pt", "it", "nl", "pl", "tr", "sv", "ja", "zh", "ko", "da", "no", "fi", "ru", "cs", "id"),
+)
+_COMPOUNDING: Final = ("de", "nl", "sv", "da", "no", "fi")
 """Languages that write several words as one: a name may end with a word of the list."""
 _SHORTEST_ENDING: Final = 5
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -305,13 +307,23 @@ def is_usual(kind: str, group: str) -> bool:
     return _is_word("reference", group, "race" if kind == "caste" else kind)
 
 
-_LETTER_PAIRS: Final = (("m", "f"), ("m", "w"), ("h", "f"), ("h", "m"), ("m", "v"), ("m", "k"), ("e", "k"), ("u", "d"))
+_LETTER_PAIRS: Final = (
+    ("m", "f"),
+    ("m", "w"),
+    ("h", "f"),
+    ("h", "m"),
+    ("m", "v"),
+    ("m", "k"),
+    ("e", "k"),
+    ("u", "d"),
+    ("м", "ж"),
+)
 """Letters for men and women that stand beside each other in a column of sexes."""
 
 
 def men_and_women(values: Collection[str]) -> tuple[str, str] | None:
     """Which values mean men and women; None if one of them is unknown."""
-    by_form = {plain(value): value for value in values}
+    by_form = {" ".join(parts(value)) or plain(value): value for value in values}
     for man, woman in _LETTER_PAIRS:
         if man in by_form and woman in by_form and not any(len(form) > 1 for form in by_form if form in _sexes()):
             return by_form[man], by_form[woman]

@@ -27,7 +27,7 @@ from flows.serving.pages.lists import (
 )
 from flows.serving.site import Field, Page, Site, Tables, made, missing, run_path
 from schemas.artifact import Artifact
-from schemas.tables.verdicts import effect_words, limit_words
+from schemas.tables.verdicts import columns_in_approval, effect_words, limit_words
 from tasks.reporting.text import Cell, Link, Section, guarded
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -105,7 +105,8 @@ def _found(site: Site, all_measures: pa.Table | None, filters: Query) -> pa.Tabl
     way = f"{'DESC' if falling else 'ASC'} NULLS LAST"
     numbers = f"{_NUMBERS_OF.format(column)} {way}, " if column == "parameters" else ""
     order = f' ORDER BY {numbers}"{column}" {way}' if column else ""  # of COLUMNS alone
-    names = ", ".join(f'"{name}"' for name in _SHOWN)
+    turned = columns_in_approval()
+    names = ", ".join(turned.get(name, f'"{name}"') for name in _SHOWN)
     query = f"SELECT {names} FROM measures WHERE {_WHERE}{order}"  # noqa: S608 words of ours; values are bound
     return site.tables.ask({"measures": all_measures}, query, {name: filters[name] for name in _KEYS})
 

@@ -1,9 +1,11 @@
 """Edits of the FFIEC that a lender's own submission is held against: syntax and validity of fields that audits read.
 
 Each is a condition on one row, or on the rows of a loan, in SQL over the fields as filed; a blank field is null there.
-Edits of addresses, contacts and officers, and those that need panel or census files, are not here: no audit reads such
-fields. Source: the filing instruction guides of 2018 to 2025. Scope: which rows fail which edit. What follows: nothing
-is refused for it but what ``submission`` names; failures are counted (``tasks.ingest.hmda.conversion``).
+Those of identifiers and addresses are judged here as well, though no such field leaves the reader: numbers of edits do.
+Edits of the sheet's contact are not here. Neither is whether a county or a tract exists, which needs the census file of
+the year (V625-2, and a part of V626, V627 and V716). Source: the filing instruction guides of 2018 to 2026.
+Scope: which rows fail which edit. What follows: nothing is refused for it but what ``submission`` names; failures are
+counted (``tasks.ingest.hmda.conversion``).
 """
 
 # ruff: noqa: S608 what goes into the SQL are names and codes of ours
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from schemas.tables.hmda import STATES
+from tasks.ingest.hmda.canonical import FIPS_OF_STATE
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,19 @@ def _date(name: str) -> str:
     return f"TRY_STRPTIME(CASE WHEN length({name}) = 8 THEN {name} END, '%Y%m%d')"
 
 
+_YEAR = "coalesce(filing_year, left(action_taken_date, 4), '')"
+"""The year of the filing: of the sheet, else of the action."""
+_OWN_IDENTIFIER = 22
+"""Letters and digits of the longest identifier that is a lender's own, and has no check digits."""
+
+
+def _remainder(name: str) -> str:
+    """An identifier's remainder by 97, letters being 10 to 35: 1 where its check digits are right (12 CFR 1003, C)."""
+    value = "CASE WHEN letter <= '9' THEN ord(letter) - 48 ELSE ord(letter) - 87 END"
+    values = f"list_transform(string_split(lower(b_{name}), ''), lambda letter: {value})"
+    return f"list_reduce({values}, lambda sum, next: (sum * CASE WHEN next > 9 THEN 100 ELSE 10 END + next) % 97)"
+
+
 def _one_of(number: str, name: str, *codes: str) -> Edit:
     listed = [code for code in codes if code]
     blank = ", or blank" if "" in codes else ""
@@ -169,6 +185,12 @@ def of_application() -> Iterator[Edit]:
         "V608",
         "the loan's identifier has 1 to 45 letters and digits",
         f"NOT {_digits('uli', '[0-9A-Za-z]{1,45}')}",
+    )
+    yield Edit(
+        "V609",
+        "the two check digits of a universal identifier are right",
+        f"length(b_uli) > {_OWN_IDENTIFIER} AND CASE WHEN {_digits('uli', '[0-9A-Za-z]{1,45}')} "
+        f"THEN {_remainder('uli')} <> 1 ELSE true END",
     )
     yield Edit(
         "V610-1", "the application date is a date, or NA", f"{_not('application_date', 'NA')} AND {applied} IS NULL"
@@ -240,6 +262,55 @@ def of_application() -> Iterator[Edit]:
         "V627",
         "the tract is of the county",
         f"{_not('county_code', 'NA')} AND {_not('census_tract', 'NA')} AND left(b_census_tract, 5) <> b_county_code",
+    )
+
+    of_state = " ".join(f"WHEN '{letters}' THEN '{digits}'" for letters, digits in FIPS_OF_STATE.items())
+    yield Edit(
+        "V716",
+        "the county is of the state, from 2020",
+        f"{_YEAR} >= '2020' AND {_not('county_code', 'NA')} AND {_not('state_code', 'NA')} "
+        f"AND left(b_county_code, 2) <> coalesce(CASE b_state_code {of_state} END, '')",
+    )
+
+
+def of_addresses() -> Iterator[Edit]:
+    """Edits of the address and of the loan's originator."""
+    address, named = ("street_address", "city", "zip_code"), ("city", "state_code", "zip_code")
+    yield Edit("V620", "the street is not blank", _is("street_address", ""))
+    yield Edit("V621", "the city is not blank", _is("city", ""))
+    yield Edit(
+        "V622",
+        "beside a street are a city, a state and a ZIP code",
+        f"{_none('street_address')} AND {_any(named, 'NA')}",
+    )
+    yield Edit(
+        "V624",
+        "the ZIP code is 12345, 12345-1010, NA or Exempt",
+        f"{_none('zip_code')} AND NOT {_digits('zip_code', '[0-9]{5}(-[0-9]{4})?')}",
+    )
+    yield Edit(
+        "V709",
+        "street, city and ZIP code are exempt together",
+        f"{_any(address, 'Exempt')} AND NOT ({' AND '.join(_is(name, 'Exempt') for name in address)})",
+    )
+    originator = "nmlsr_identifier"
+    yield Edit(
+        "V695", "the originator's number is not blank, up to 2020", f"{_YEAR} <= '2020' AND {_is(originator, '')}"
+    )
+    yield Edit(
+        "V695-1",
+        "the originator's number is whole, NA or Exempt, from 2021",
+        f"{_YEAR} >= '2021' AND {_none(originator)} AND NOT {_digits(originator, '[0-9]+')}",
+    )
+    yield Edit(
+        "V695-2", "the originator's number is not 0, from 2021", f"{_YEAR} >= '2021' AND {_digits(originator, '0+')}"
+    )
+    size = f"({_YEAR} = '2025' AND {_digits(originator, '[0-9]{4,12}')}) OR (length(b_{originator}) <= 7 AND "
+    size += f"{_digits(originator, '[0-9]{4,7}')} AND TRY_CAST({originator} AS BIGINT) <= 3000000)"
+    yield Edit(
+        "V695-3",
+        "the originator's number has four to twelve digits in 2025, later four to seven, up to 3,000,000",
+        f"{_YEAR} >= '2025' AND {_none(originator)} AND NOT ({size})",
     )
 
 
@@ -552,6 +623,11 @@ def of_reasons() -> Iterator[Edit]:
     )
     yield Edit("V669-3", "each reason of a denial stands once", _twice((first, *further)))
     yield Edit("V669-4", "no reason beside 10 or 1111", f"{_is(first, '10', '1111')} AND {_filled(*further)}")
+    yield Edit(
+        "V711",
+        "no reason and no text of one beside 1111",
+        f"{_is(first, '1111')} AND {_filled(*further, 'denial_reason_text')}",
+    )
     yield Edit("V670-1", "a denial has a reason", f"{_is(action, *_DENIED)} AND {_not(first, *_REASONS, '1111')}")
     yield Edit("V670-2", "a reason is of a denial", f"{_is(first, *_REASONS)} AND {_not(action, *_DENIED)}")
     yield Edit(
@@ -705,6 +781,7 @@ def of_systems() -> Iterator[Edit]:
 
 EDITS: Final = (
     *of_application(),
+    *of_addresses(),
     *of_people(),
     *of_money(),
     *of_scores(),

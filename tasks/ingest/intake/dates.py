@@ -34,20 +34,29 @@ _PIVOT: Final = 69
 """Two digits from here on are a year of the last century, as in POSIX."""
 
 _MONTHS: Final = """
-jan january janv janvier januar jänner jän enero ene janeiro gennaio gen januari styczeń stycznia sty ocak oca
-feb february févr fév fevr février fevrier februar febrero fevereiro fev febbraio februari luty lutego lut şubat şub
-mar march mars märz mär mrz marzo março marco maart mrt marzec marca mart
-apr april avr avril abril abr aprile kwiecień kwietnia kwi nisan nis
-may mai mayo maio maggio mag mei maj maja mayıs
-jun june juin juni junio junho giugno giu czerwiec czerwca cze haziran haz
-jul july juil juillet juli julio julho luglio lug lipiec lipca lip temmuz tem
-aug august août aout agosto ago augustus augusti sierpień sierpnia sie ağustos ağu
-sep sept september septembre septiembre setiembre setembro set settembre wrzesień września wrz eylül eyl
-oct october octobre oktober okt octubre outubro out ottobre ott październik października paź ekim eki
-nov november novembre noviembre novembro listopad listopada lis kasım kas
-dec december déc décembre decembre dezember dez diciembre dic dezembro dicembre grudzień grudnia gru aralık ara
+jan january janv janvier januar jänner jän enero ene janeiro gennaio gen januari styczeń stycznia sty ocak oca \
+tammikuu tammikuuta leden ledna января январь янв
+feb february févr fév fevr février fevrier februar febrero fevereiro fev febbraio februari luty lutego lut şubat şub \
+helmikuu helmikuuta únor února февраля февраль фев
+mar march mars märz mär mrz marzo março marco maart mrt marzec marca mart \
+marts maaliskuu maaliskuuta březen března марта март maret
+apr april avr avril abril abr aprile kwiecień kwietnia kwi nisan nis huhtikuu huhtikuuta duben dubna апреля апрель апр
+may mai mayo maio maggio mag mei maj maja mayıs toukokuu toukokuuta květen května мая май
+jun june juin juni junio junho giugno giu czerwiec czerwca cze haziran haz kesäkuu kesäkuuta červen června июня июнь июн
+jul july juil juillet juli julio julho luglio lug lipiec lipca lip temmuz tem \
+heinäkuu heinäkuuta červenec července июля июль июл
+aug august août aout agosto ago augustus augusti sierpień sierpnia sie ağustos ağu \
+elokuu elokuuta srpen srpna августа август авг agustus
+sep sept september septembre septiembre setiembre setembro set settembre wrzesień września wrz eylül eyl \
+syyskuu syyskuuta září сентября сентябрь сен сент
+oct october octobre oktober okt octubre outubro out ottobre ott październik października paź ekim eki \
+lokakuu lokakuuta říjen října октября октябрь окт
+nov november novembre noviembre novembro listopad listopada lis kasım kas \
+marraskuu marraskuuta listopadu ноября ноябрь ноя
+dec december déc décembre decembre dezember dez diciembre dic dezembro dicembre grudzień grudnia gru aralık ara \
+desember joulukuu joulukuuta prosinec prosince декабря декабрь дек
 """
-"""Words for each month, of twelve languages."""
+"""Words for each month, of the languages of drafts that use letters."""
 _FILLERS: Final = frozenset(
     (
         *(
@@ -78,6 +87,7 @@ _DATE_NAMES: Final = frozenset(
     (
         *("date", "dates", "dat", "dt", "day", "datum", "fecha", "data", "tarih", "tarihi", "dag", "dia", "día", "dob"),
         *("giorno", "dzień", "gün", "birth", "birthday", "born", "geburtstag", "naissance", "nacimiento", "nascimento"),
+        *("dato", "päivä", "pvm", "päivämäärä", "дата", "tanggal", "tgl"),
     )
 )
 _DATE_STEMS: Final = ("datum", "date", "tarih", "日付", "日期", "年月日", "날짜", "일자", "生年", "申請日", "申込日")
@@ -150,7 +160,7 @@ class _Shape(NamedTuple):
 def parse(text: str, formats: Iterable[str]) -> str | None:
     """The date of a cell in ISO form; None where it fits no format, or several with different dates.
 
-    Formats are of dates: a time of day behind one is left out. `%b` is a month's name in any of twelve languages, and
+    Formats are of dates: a time of day behind one is left out. `%b` is a month's name in any of sixteen languages, and
     `excel` a serial number of Excel. What is an ISO date stays one.
     """
     plain = _plain(text[:_LONGEST])

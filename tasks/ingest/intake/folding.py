@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from schemas.audit.intake import FOLDINGS
@@ -38,6 +39,12 @@ _YES_NO: Final = (
     ("t tak prawda", "n nie fałsz"),
     ("e evet doğru", "h hayır yanlış"),
     ("j ja sant", "n nej falskt"),
+    ("j ja sand", "n nej falsk"),
+    ("j ja sant", "n nei usant"),
+    ("k kyllä", "e ei"),
+    ("д да", "н нет"),
+    ("a ano", "n ne"),
+    ("y ya", "t tidak"),
     ("はい 有 有り あり", "いいえ 無 無し なし"),
     ("是 有", "否 不是 无 没有"),
     ("예 네 유", "아니오 아니요 무"),
@@ -57,6 +64,11 @@ _SEXES: Final = (
     ("m mężczyzna mezczyzna męska", "k kobieta żeńska"),
     ("e erkek bay", "k kadın bayan"),
     ("m man manlig", "k kvinna kvinnlig"),
+    ("m mand mann", "k kvinde kvinne"),
+    ("m mies", "n nainen"),
+    ("м муж мужской мужчина", "ж жен женский женщина"),
+    ("m muž", "ž žena"),
+    ("l laki-laki pria", "p perempuan wanita"),
     ("男 男性", "女 女性"),
     ("남 남자 남성", "여 여자 여성"),
 )
@@ -74,6 +86,8 @@ class NearPair(NamedTuple):
 
 def fold(text: str, rules: Collection[str] = FOLDINGS) -> str:
     """The form by which values are compared; folding it again changes nothing."""
+    if text.isascii() and text.isprintable() and " " not in text and text[:1] not in _QUOTES and text[-1:] != ".":
+        return text.casefold() if "case" in rules else text  # most texts: no rule but that of case changes them
     before = None
     while text != before:
         before = text
@@ -193,6 +207,7 @@ def _unquoted(text: str) -> str:
     return text
 
 
+@lru_cache(maxsize=64)
 def _members(pair: tuple[str, str]) -> dict[str, str]:
     """Folded word -> the first long word of its side."""
     sides = [[fold(word) for word in side.split()] for side in pair]

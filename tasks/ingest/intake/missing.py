@@ -1,6 +1,6 @@
 """Words that mean a missing value: those that always do, and those that do in a column of numbers.
 
-Words of twelve languages. What means that a person gave no answer (`prefer not to say`) is a value of a group, and here
+Words of many languages. What means that a person gave no answer (`prefer not to say`) is a value of a group, and here
 a missing value of numbers alone.
 """
 
@@ -39,9 +39,11 @@ brak danych | b.d. | b. d. | nieznany | nieznana | nieznane | nie podano | nie w
 bilinmiyor | belirtilmemiş | belirtilmedi | belirsiz | bilgi yok | veri yok | girilmemiş | yanıt yok
 mevcut değil | eksik
 okänd | okänt | ej angivet | ej angiven | ej uppgivet | ej känt | uppgift saknas | uppgifter saknas | saknas
-e/t | inte angivet | ukendt | ikke oplyst | ukjent | ikke oppgitt | tuntematon
+e/t | inte angivet | ukendt | ukjent | tuntematon
 neznámé | ismeretlen | necunoscut
-неизвестно | нет данных
+неизвестно | нет данных | не указано | не указан | не указана
+ikke oplyst | uoplyst | ikke oppgitt | uoppgitt | ei tiedossa | ei ilmoitettu | ei tietoa
+neuvedeno | nezjištěno | neznámo | tidak diketahui | tidak diisi | tidak ada data
 不明 | 未回答 | 無回答 | 未記入 | 未入力 | 未登録 | 未記載 | 記載なし | 回答なし | データなし | 情報なし | 欠損
 欠測 | 空白
 不详 | 不詳 | 未知 | 未填 | 未填写 | 未填寫 | 未提供 | 缺失 | 缺失值 | 空 | 暂无 | 暫無 | 无数据 | 無資料
@@ -84,6 +86,8 @@ OF_NUMBERS: Final = _words(_OF_NUMBERS)
 
 def is_missing(text: str, of_numbers: bool = False, further: Collection[str] = ()) -> bool:
     """Whether a cell is a word for a missing value; `further` are words of this column."""
+    if text[:1].isdigit() and not further:  # no word begins with a digit
+        return False
     form = _form(text)
     if not form or form in SURE or _RUNS.fullmatch(form):
         return True

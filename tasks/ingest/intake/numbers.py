@@ -28,10 +28,10 @@ from tasks.ingest.intake.units import (
     unit_in_name,
 )
 
-_LEAST_SHARE, _LEAST_WITH_A_WORD = Decimal("0.95"), Decimal("0.6")
-_LEAST_DISTINCT, _SAMPLE, _MANY_WORDS = 7, 500, 2
+_LEAST_SHARE: Final = Decimal("0.95")
+_LEAST_DISTINCT, _SAMPLE = 7, 500
 _QUESTIONABLE: Final = Decimal("0.05")
-_LARGEST_POWER, _LONGEST = 40, 80
+_LARGEST_POWER, _LONGEST, _THREE = 40, 80, 3
 
 _SAME: Final = str.maketrans(
     dict.fromkeys("\u2019\u2018\u02bc\u00b4`\u2032", "'") | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
@@ -87,6 +87,8 @@ class NumberGuess:
     evidence: tuple[Sum, ...] = ()
     numbers: dict[str, int] = field(default_factory=dict)
     """Canonical number -> rows."""
+    values: dict[str, str] = field(default_factory=dict)
+    """Text -> canonical number."""
     unread: dict[str, int] = field(default_factory=dict)
     missing: dict[str, int] = field(default_factory=dict)
     marked: bool = False
@@ -195,9 +197,7 @@ def _candidate(name: str, counts: Mapping[str, int]) -> _Column | None:
             unmatched[text] = rows
     good = sum(counts[text] for text in parts)
     present = good + sum(unmatched.values())
-    words = len({text.casefold().strip() for text in unmatched}) <= _MANY_WORDS and not any(map(_has_digit, unmatched))
-    least = _LEAST_WITH_A_WORD if words and len(parts) >= _LEAST_DISTINCT else _LEAST_SHARE
-    if not good or good < least * present:
+    if not good or good < _LEAST_SHARE * present:
         return None
     unit_sets = {number.units for number in parts.values() if number.units}
     units: tuple[str, ...] | None = ()
@@ -251,7 +251,7 @@ def _guessed(
         questions.append(f"{name}: some cells are percent and others, up to 1, look like shares; all stay as they are.")
     marked = any(part.marked for part in column.parts.values())
     missing = {**column.missing, **words}
-    return NumberGuess(recipe, " ".join(questions) or None, evidence, numbers, unread, missing, marked)
+    return NumberGuess(recipe, " ".join(questions) or None, evidence, numbers, values, unread, missing, marked)
 
 
 def _marks(name: str, column: _Column, proofs: set[str]) -> tuple[dict[str, object], str | None]:
@@ -320,8 +320,9 @@ def _parts(text: str, months: bool = False) -> _Parts | None:
     if _SIMPLE.fullmatch(text):
         negative = text[0] == "-"
         core = text[1:] if negative else text
-        decimal, thousands = _proof(core)
-        return _Parts(core, negative, (), 0, decimal, thousands, False, frozenset())
+        head, mark, tail = core.partition(".")
+        decimal = "." if mark and (len(tail) != _THREE or len(head) > _THREE or head[0] == "0") else None
+        return _Parts(core, negative, (), 0, decimal, frozenset(), False, frozenset())
     plain = " ".join(text.replace("`", "'").split())
     if not text.isascii():
         if any(unicodedata.category(letter) == "No" for letter in text):  # ² of a footnote is no digit, ½ no number
@@ -392,6 +393,8 @@ def _proof(core: str) -> tuple[str | None, frozenset[str]]:
 
 def _value(parts: _Parts, recipe: ColumnRecipe) -> str | None:
     """The number of a cell by the marks that it proves, else by those of the recipe."""
+    if parts.core.isdigit() and not parts.power:
+        return _canonical(parts.negative, parts.core, "", 0, False)
     decimal, marks = parts.decimal, {mark for mark in parts.core if mark in ".,"}
     usual: str | None = recipe.decimal or next((mark for mark in ".," if mark not in recipe.thousands), None)
     if decimal is None and not parts.thousands and marks:

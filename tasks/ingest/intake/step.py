@@ -33,6 +33,8 @@ MOST_UNREAD: Final = 0.01
 """Share of unread cells, among those that are there, up to which their rows are refused; above it the audit stops."""
 MOST_CASES: Final = 24
 """Texts of a column that are read as others without a join."""
+TOGETHER: Final = 24
+"""Columns whose texts are counted in one query."""
 SHOWN: Final = 3
 """Unread cells that the terminal shows."""
 _SHORT: Final = 15
@@ -70,7 +72,7 @@ def read(
         return view
     read_by = readings(question, names, partition_columns)
     connection.execute(f"CREATE TEMP VIEW intake_source AS {view.rows}")
-    columns = [_column(view, name, read_by, connection) for name in names]
+    columns = _columns(view, names, read_by, connection)
     repeated = _repeats(view, intake, connection)
     quarantined, places = list(view.quarantined), [f"q{i}" for i in range(len(view.quarantined))]
     if repeated:
@@ -136,37 +138,69 @@ class _Column:
         return CellCount(self.name, kind, values + missing + unread, values, missing, unread)
 
 
-def _column(view: Laid, name: str, read_by: Mapping[str, Reading], connection: "duckdb.DuckDBPyConnection") -> _Column:
-    at, reading = view.columns.index(name), read_by.get(name)
-    cell = f"c{at}"
-    if reading is None:
-        return _Column(name, cell)
-    if reading.recipe.read == "number":
-        return _number_column(at, reading, connection)
-    if reading.recipe.at is not None:
-        return _age_column(_Column(name, cell, reading), view, read_by[reading.recipe.at], connection)
-    counts = _counts(cell, connection)
-    cells = cells_of(reading, counts)
-    column = _counted(_Column(name, cell, reading), cells, counts)
-    _map(column, at, {text: result.text for text, result in cells.items() if result.text != text}, connection)
-    return column
+def _columns(
+    view: Laid, names: Sequence[str], read_by: Mapping[str, Reading], connection: "duckdb.DuckDBPyConnection"
+) -> list[_Column]:
+    """The columns, those of one kind counted in few queries: each query binds all columns of the source."""
+    at = {name: view.columns.index(name) for name in names}
+    number_columns = [name for name, reading in read_by.items() if reading.recipe.read == "number"]
+    cells = [f"list(DISTINCT c{at[name]})" for name in number_columns]
+    chosen = ", ".join(f"c{at[name]}" for name in number_columns)
+    start = f"(SELECT {chosen} FROM intake_source LIMIT {SAMPLE})"
+    ((*texts,),) = connection.sql(f"SELECT {', '.join(cells)} FROM {start}").fetchall() if cells else ((),)
+    samples = dict(zip(number_columns, texts, strict=True))
+    others = [name for name in read_by if name not in samples]
+    counts: dict[str, dict[str, int]] = {}
+    for first in range(0, len(others), TOGETHER):
+        counts |= _texts({name: at[name] for name in others[first : first + TOGETHER]}, connection)
+    columns = []
+    for name in names:
+        if name in samples:
+            columns.append(_number_column(at[name], read_by[name], samples[name] or (), connection))
+        elif name in counts and (decided := read_by[name].recipe.at) is not None:
+            column = _Column(name, f"c{at[name]}", read_by[name])
+            columns.append(_age_column(column, read_by[decided], at, counts, connection))
+        elif name in counts:
+            read_cells = cells_of(read_by[name], counts[name])
+            column = _counted(_Column(name, f"c{at[name]}", read_by[name]), read_cells, counts[name])
+            changed = {text: cell.text for text, cell in read_cells.items() if cell.text != text}
+            _map(column, at[name], changed, connection)
+            columns.append(column)
+        else:
+            columns.append(_Column(name, f"c{at[name]}"))
+    return columns
 
 
-def _counts(cell: str, connection: "duckdb.DuckDBPyConnection") -> dict[str, int]:
-    """Distinct texts with their rows, in the order of the source."""
-    query = f"SELECT {cell}, count(*) FROM intake_source GROUP BY {cell} ORDER BY min(place)"
-    return dict(connection.sql(query).fetchall())
+def _texts(at: Mapping[str, int], connection: "duckdb.DuckDBPyConnection") -> dict[str, dict[str, int]]:
+    """Texts of each column with their rows, in the order in which they come first."""
+    cells = [f"c{place}" for place in dict.fromkeys(at.values())]
+    sets = ", ".join(f"({cell})" for cell in cells)
+    which = " ".join(f"WHEN {cell} IS NOT NULL THEN {i}" for i, cell in enumerate(cells))  # no cell of a row is null
+    rows = connection.sql(
+        f"SELECT CASE {which} END AS column_at, coalesce({', '.join(cells)}, NULL), count(*) FROM intake_source "
+        f"GROUP BY GROUPING SETS ({sets}) ORDER BY column_at, min(place)"
+    ).fetchall()
+    texts: list[dict[str, int]] = [{} for _ in cells]
+    for i, text, number in rows:
+        texts[i][text] = number
+    return {name: texts[cells.index(f"c{place}")] for name, place in at.items()}
 
 
-def _age_column(column: _Column, view: Laid, decided: Reading, connection: "duckdb.DuckDBPyConnection") -> _Column:
+def _age_column(
+    column: _Column,
+    decided: Reading,
+    at: Mapping[str, int],
+    counts: Mapping[str, Mapping[str, int]],
+    connection: "duckdb.DuckDBPyConnection",
+) -> _Column:
     """Ages at the decision: Python reads the distinct dates, SQL subtracts them as ``recipe.age_cell`` does."""
-    at, other = view.columns.index(column.name), view.columns.index(decided.column)
+    here, there = at[column.name], at[decided.column]
     assert column.reading is not None  # noqa: S101 as a column of ages has one
-    births, days = (_counts(f"c{i}", connection) for i in (at, other))
+    births, days = counts[column.name], counts[decided.column]
     cells = cells_of(column.reading, births)
     decided_on = {text: UNREAD_AGE if c.fate == "unread" else c.text for text, c in cells_of(decided, days).items()}
-    born, birth_join = _joined(f"c{at}", f"intake_births_{at}", {t: c.text for t, c in cells.items()}, connection)
-    day, day_join = _joined(f"c{other}", f"intake_days_{at}", decided_on, connection)
+    born, birth_join = _joined(f"c{here}", f"intake_births_{here}", {t: c.text for t, c in cells.items()}, connection)
+    day, day_join = _joined(f"c{there}", f"intake_days_{here}", decided_on, connection)
     column.join = f"{birth_join} {day_join}"
     years = f"CAST(left({day}, 4) AS INTEGER) - CAST(left({born}, 4) AS INTEGER)"
     years = f"{years} - CAST(right({day}, 5) < right({born}, 5) AS INTEGER)"
@@ -185,10 +219,11 @@ def _age_column(column: _Column, view: Laid, decided: Reading, connection: "duck
     return column
 
 
-def _number_column(at: int, reading: Reading, connection: "duckdb.DuckDBPyConnection") -> _Column:
+def _number_column(
+    at: int, reading: Reading, texts: Collection[str], connection: "duckdb.DuckDBPyConnection"
+) -> _Column:
     cell = f"c{at}"
-    texts = connection.sql(f"SELECT DISTINCT {cell} FROM (SELECT {cell} FROM intake_source LIMIT {SAMPLE})").fetchall()
-    sql = number_sql(reading, at, [text for (text,) in texts])
+    sql = number_sql(reading, at, texts)
     source = layered(f"(SELECT {cell} FROM intake_source)", [sql])
     rows = connection.sql(
         f"SELECT text, any_value({cell}), count(*), max(size) FROM (SELECT {cell}, "

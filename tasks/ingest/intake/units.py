@@ -101,6 +101,11 @@ reddito importo stipendio prezzo valore debito saldo rata capitale
 inkomen bedrag salaris loon prijs waarde schuld saldo vermogen huur
 dochód dochod kwota pensja cena wartość dług zadłużenie saldo rata majątek wynagrodzenie przychód
 gelir tutar maaş miktar fiyat değer borç bakiye kira
+indkomst årsindkomst beløb løn gæld lånebeløb inntekt årsinntekt beløp lånebeløp lønn gjeld pris husleie
+lainasumma summa tulot vuositulot palkka velka hinta
+доход сумма зарплата платеж долг цена стоимость остаток
+příjem částka výše mzda plat dluh cena splátka
+plafon penghasilan pendapatan gaji utang harga cicilan
 inkomst belopp lön pris värde skuld saldo hyra tillgångar
 金額 収入 年収 月収 所得 借入 価格 残高 資産 負債 給与 融資額 希望額 額
 金额 收入 年薪 月薪 工资 价格 余额 资产 负债 额 額度
@@ -119,6 +124,11 @@ idade prazo antecedentes condenações pontuação quantidade filhos anos tempo 
 età eta durata precedenti condanne punteggio figli anni mesi esperienza
 leeftijd looptijd aantal veroordelingen duur kinderen jaren maanden ervaring
 wiek okres liczba wyroki karalność punkty dzieci lata miesiące staż
+antal anciennitet løbetid erfaring varighed alder antall løpetid varighet ansiennitet
+ikä määrä kesto kokemus pisteet lapset
+возраст срок количество стаж число баллы детей
+věk počet délka praxe body dětí splatnost
+usia umur jangka jumlah lama pengalaman tanggungan
 yaş vade süre sabıka sayısı sayı puan çocuk yıl ay deneyim
 ålder löptid antal domar poäng barn år månader erfarenhet
 年齢 前科 年数 期間 回数 件数 人数 点数 スコア 歳 勤続
@@ -136,6 +146,7 @@ tasso rapporto percentuale
 rentevoet percentage verhouding
 stopa wskaźnik procent udział oprocentowanie
 oran oranı faiz yüzde
+procent rente gældsprocent andel gjeldsgrad korko suhde ставка доля процент sazba podíl suku rasio persen
 ränta kvot andel procent skuldkvot
 率 比率 割合 利率 金利 比例 占比 비율 금리 이율
 """

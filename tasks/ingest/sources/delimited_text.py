@@ -383,6 +383,38 @@ def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table,
             cell has several lines without ``source.multiline``; the parser found more or fewer rows than there are.
     """
     malformed: list[int] = []
+    try:
+        records = counted(source, path)
+        options = _options(source, path, columns, malformed, records.longest)
+        with _content(source, path) as content:
+            text_table = pacsv.read_csv(content, **options)
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        raise _unreadable(source, path, error) from error
+    _check_rows(source, path, records.count, text_table.num_rows + len(malformed))
+    return text_table, malformed
+
+
+def batches(source: Source, path: Path, columns: Sequence[str], malformed: list[int]) -> Iterator[pa.RecordBatch]:
+    """The same a batch at a time, so that no table is held; ``malformed`` is complete after the last one.
+
+    Raises:
+        DataQualityError: as ``table``.
+    """
+    rows = 0
+    try:
+        records = counted(source, path)
+        options = _options(source, path, columns, malformed, records.longest)
+        with _content(source, path) as content, pacsv.open_csv(content, **options) as reader:
+            for batch in reader:
+                rows += batch.num_rows
+                yield batch
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        raise _unreadable(source, path, error) from error
+    _check_rows(source, path, records.count, rows + len(malformed))
+
+
+def _options(source: Source, path: Path, columns: Sequence[str], malformed: list[int], longest: int) -> dict[str, Any]:
+    """How the parser reads a file; the rows that it cannot split go to ``malformed``."""
     passed_over = 0 if source.header or source.intake is None else _blank_lines(source, path) + 1
     lines_before = 0 if source.header else max(passed_over, 1)  # a header is line 1, and the row after it is row 1
 
@@ -402,26 +434,24 @@ def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table,
         newlines_in_values=source.multiline,
         invalid_row_handler=skip,
     )
-    try:
-        records = counted(source, path)
-        # Names of an intake are cleaned: the header's own record is passed over. One thread: rows keep their numbers.
-        options = pacsv.ReadOptions(
-            use_threads=False,
-            column_names=column_names if source.header or source.intake is not None else None,
-            skip_rows_after_names=passed_over,
-            block_size=max(_TEXT_BLOCK, records.longest),
-        )
-        with _content(source, path) as content:
-            text_table = pacsv.read_csv(content, read_options=options, parse_options=parse, convert_options=convert)
-    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        raise _unreadable(source, path, error) from error
-    expected, rows = records.count - (0 if source.header else 1), text_table.num_rows + len(malformed)
+    # Names of an intake are cleaned: the header's own record is passed over. One thread: rows keep their numbers.
+    read = pacsv.ReadOptions(
+        use_threads=False,
+        column_names=column_names if source.header or source.intake is not None else None,
+        skip_rows_after_names=passed_over,
+        block_size=max(_TEXT_BLOCK, longest),
+    )
+    return {"read_options": read, "parse_options": parse, "convert_options": convert}
+
+
+def _check_rows(source: Source, path: Path, records: int, rows: int) -> None:
+    """Hold the rows that a parser gave against the records that were counted."""
+    expected = records - (0 if source.header else 1)
     if rows != expected:
         raise DataQualityError(
             f"{path.name} has {expected:,} records below its header, and {rows:,} could be separated: "
             "look for stray quotes and line ends inside of cells"
         )
-    return text_table, malformed
 
 
 def _blank_lines(source: Source, path: Path) -> int:

@@ -5,9 +5,10 @@ their digest and their common header. Rows of one file: ``text`` and ``parquet``
 """
 
 import hashlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -158,3 +159,41 @@ def read(source: Source, columns: Sequence[str]) -> Raw:
         unread += [Unread(before + i, Refusal.FOOTER) for i in range(last + 1, rows + 1)]
         before += rows
     return Raw(pa.concat_tables(tables), numbers, unread)
+
+
+def batches(source: Source, columns: Sequence[str], unread: list[Unread]) -> Iterator[pa.RecordBatch]:
+    """The same rows a batch at a time, without their numbers; ``unread`` is complete after the last one.
+
+    Text and Parquet are never held whole; files of other kinds are, as their readers give a table.
+
+    Raises:
+        DataQualityError: as ``read``.
+    """
+    before = 0
+    for piece, path in pieces(source):
+        broken: list[int] = []
+        held: deque[pa.RecordBatch] = deque()  # at least the foot, as how many of it are broken is known at the end
+        good = 0
+        for batch in _batches(piece, path, _own_names(piece, path, columns), broken):
+            held.append(batch.rename_columns(list(columns)))
+            good += batch.num_rows
+            while sum(later.num_rows for later in islice(held, 1, None)) >= source.foot and len(held) > 1:
+                yield held.popleft()
+        rows = good + len(broken)
+        last = max(rows - source.foot, 0)
+        excess = good - (last - sum(number <= last for number in broken))
+        remaining = pa.Table.from_batches(held) if held else None
+        yield from remaining.slice(0, remaining.num_rows - excess).to_batches() if remaining is not None else ()
+        unread += [Unread(before + i, Refusal.MALFORMED_LINE) for i in broken if i <= last]
+        unread += [Unread(before + i, Refusal.FOOTER) for i in range(last + 1, rows + 1)]
+        before += rows
+
+
+def _batches(source: Source, path: Path, columns: Sequence[str], broken: list[int]) -> Iterator[pa.RecordBatch]:
+    reader = _format(source)
+    if hasattr(reader, "batches"):
+        yield from reader.batches(source, path, columns, broken)
+        return
+    table, malformed = reader.table(source, path, columns)
+    broken += malformed
+    yield from table.to_batches()

@@ -29,7 +29,21 @@ FOOT_WORDS: Final = frozenset(
         *("合計", "総計", "小計", "平均", "出典", "終了"),
         *("合计", "总计", "小计", "来源", "结束"),
         *("합계", "총계", "소계", "평균", "출처", "끝"),
-        *("итого", "всего", "сумма", "среднее", "конец", "источник"),
+        *(
+            "i alt",
+            "ialt",
+            "sum",
+            "kilde",
+            "yhteensä",
+            "keskiarvo",
+            "lähde",
+            "celkem",
+            "součet",
+            "zdroj",
+            "jumlah",
+            "sumber",
+        ),
+        *("итого", "всего", "сумма", "среднее", "конец", "источник", "примечание"),
     )
 )
 """First words of a record that is no row: totals, means, ends and sources, in the languages that tables come in."""
@@ -228,7 +242,8 @@ def _is_other_foot(record: Cells, judges: Sequence[Judge]) -> bool:
 def says_foot(text: str) -> bool:
     """Whether a text begins as a total, an end or a source does."""
     words = re.findall(r"[^\W\d_]+", unicodedata.normalize("NFKC", text).casefold())
-    return bool(words) and (words[0] in FOOT_WORDS or words[0].startswith(_UNPARTED))
+    first = {words[0], " ".join(words[:2])} if words else set[str]()
+    return bool(first & FOOT_WORDS) or (bool(words) and words[0].startswith(_UNPARTED))
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -61,6 +61,17 @@ def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table,
     Raises:
         DataQualityError: as ``names``; or a column holds no plain values, or text that is not UTF-8.
     """
+    found = list(batches(source, path, columns, []))
+    schema = pa.schema([(name, pa.string()) for name in columns])
+    return pa.Table.from_batches(found, schema), []
+
+
+def batches(source: Source, path: Path, columns: Sequence[str], malformed: list[int]) -> Iterator[pa.RecordBatch]:  # noqa: ARG001 none is malformed here
+    """The same a batch at a time, so that no table is held.
+
+    Raises:
+        DataQualityError: as ``table``.
+    """
     text_of = _as_text if source.intake is None else as_text
     with local(path, source.member, source.maximum_bytes) as plain, _refused(plain):
         with _opened(plain) as file:
@@ -71,9 +82,8 @@ def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table,
                 kind_of_column = file.schema_arrow.field(name).type
                 if pa.types.is_nested(kind_of_column):
                     raise _FaultError(f"column {name!r} is nested ({kind_of_column}); give it one plain value a row")
-            batches = list(_batches(file, plain, stored_columns, text_of))
-    schema = pa.schema([(name, pa.string()) for name in stored_columns])
-    return pa.Table.from_batches(batches, schema).rename_columns(list(columns)), []
+            for batch in _batches(file, plain, stored_columns, text_of):
+                yield batch.rename_columns(list(columns))
 
 
 def _stored_names(source: Source, schema: pa.Schema) -> dict[str, str]:

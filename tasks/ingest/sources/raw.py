@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from schemas.audit.column import ColumnSpec
 from schemas.audit.partition import ALL, Part
 from schemas.audit.source import Source
 from schemas.errors import DataQualityError, Location, SpecError, nearest
@@ -24,7 +23,6 @@ from schemas.terms import Refusal
 
 if TYPE_CHECKING:
     import duckdb
-    import pandas as pd
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -68,7 +66,7 @@ def _refused(path: Path, kind: str, location: Location) -> SpecError:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Cells of a source as text that is compared with codes, in pandas: for few rows, and for distinct texts.
+# A cell as text that is compared with codes, for distinct texts.
 #
 # Whole sources are read by SQL of the same meaning: ``tasks.ingest.statement``.
 
@@ -78,14 +76,6 @@ def canonical(value: Any) -> str:
     text = "" if value is None else str(value).strip()
     head, dot, tail = text.partition(".")
     return head if dot and tail and not tail.strip("0") and head.lstrip("-").isdigit() else text
-
-
-def missing_cells(frame: "pd.DataFrame", source: Source, features: dict[str, ColumnSpec]) -> "pd.DataFrame":
-    """Which cells hold a text that means missing, in the source or in their own column."""
-    missing = frame.isin([*source.missing, ""])
-    for name, column in features.items():
-        missing[name] |= frame[name].isin(column.missing)
-    return missing
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -39,12 +39,15 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     yield _effect("st_effect")
     yield _effect("cst_effect", unjudged=descriptive)
     yield _effect("mediated_effect", unjudged=descriptive)
+    if settings.generator == "scm" and settings.graph == "edges" and spec.causal_graph.edges:
+        yield _effect("saturated_effect")
+        yield _effect("saturated_difference")
     if settings.null_draws:
         yield without_interval(share("st_effect_p"))
     for numerator, why in (("raw", NO_INTERVAL), ("adjusted", "")):
         of = {"numerator": (numerator,), "variant": ("cst", "st")}
         yield _effect("excess_share_of_denials", of, why)
-    if settings.sensitivity and settings.generator == "scm":
+    if settings.sensitivity and settings.generator == "scm" and settings.graph == "edges":
         lifted = tuple(" -> ".join(edge) for edge in spec.causal_graph.edges)
         for measure in ("share_detected_without", "share_significant_without"):
             yield share(measure, {"k": (settings.k,), "variant": ("cst",), "without": lifted})

@@ -32,6 +32,16 @@ class CstSettings(MethodSettings):
         "`quantile`: as methods.gcfn.generator says)",
     )
     matching: MatchingSettings = Field(MatchingSettings(), description="of the generator `nearest`")
+    graph: Literal["edges", "saturated"] = Field(
+        "edges",
+        description="the causal graph: the edges of `causal_graph`; or `saturated`, every edge that `causal_order` "
+        "allows, for those who know the order of the columns and not the edges",
+    )
+    causal_order: tuple[tuple[str, ...], ...] = Field(
+        (),
+        description="of `graph: saturated`: tiers of columns, causes first, such as [[race], [age], [income], [loan, "
+        "ratio]]; protected attributes are in the first, and every feature has one",
+    )
     ks: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = Field(
         (15, 30, 50, 100), min_length=1, description="numbers of neighbours in the control and in the test group"
     )
@@ -111,6 +121,15 @@ class CstSettings(MethodSettings):
         if len(set(value)) != len(value):
             raise ValueError(f"{info.field_name} names {list(value)}; name each only once")
         return value
+
+    @model_validator(mode="after")
+    def _has_an_order(self) -> Self:
+        if (self.graph == "saturated") != bool(self.causal_order):
+            raise ValueError(
+                "`graph: saturated` and `causal_order` belong together: give the tiers of the columns, protected "
+                "attributes first, such as [[race], [age], [income], [loan, ratio]]"
+            )
+        return self
 
     @model_validator(mode="after")
     def _knows_k(self) -> Self:

@@ -1,4 +1,4 @@
-"""Verdicts: evidence about a limit, Holm's procedure, states of rows, theories and audits."""
+"""Verdicts: evidence about a limit, states of rows, theories and audits."""
 
 import math
 from collections import defaultdict
@@ -11,7 +11,6 @@ import numpy as np
 import scipy
 
 from schemas.terms import State, Theory
-from tasks.numerics.arrays import Bools, Floats
 from tasks.numerics.statistics import intervals
 from tasks.numerics.statistics.intervals import Changes, Pair
 
@@ -285,37 +284,6 @@ class Ended:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Holm's step-down procedure (1979): how many comparisons a theory makes, and what that costs each of them.
-
-
-class Stepped(NamedTuple):
-    """Of ``m`` tests in their given order."""
-
-    adjusted: Floats
-    """``(m,)`` p times the number of tests that are left, never falling from one rank to the next."""
-    level: Floats
-    """``(m,)`` one-sided level of each row: alpha / (m - j + 1) for rank j while all before it were rejected; every
-    later row keeps the level of the first that was not."""
-    rejected: Bools
-    """``(m,)``."""
-
-
-def step_down(p: Floats, alpha: float) -> Stepped:
-    """Holm's procedure at familywise level ``alpha``; a p that is NaN counts as 1: its test was made."""
-    m = len(p)
-    order = np.argsort(np.where(np.isnan(p), 1.0, p), kind="stable")
-    ranked = np.where(np.isnan(p), 1.0, p)[order]
-    divisors = m - np.arange(m)
-    within = ranked <= alpha / divisors
-    first = int(np.argmin(within)) if not within.all() else m
-    levels = alpha / np.maximum(divisors, divisors[min(first, m - 1)] if m else 1)
-    adjusted = np.minimum(np.maximum.accumulate(ranked * divisors), 1.0)
-    back = np.empty(m, dtype=np.int64)
-    back[order] = np.arange(m)
-    return Stepped(adjusted[back], levels[back], (np.arange(m) < first)[back])
-
-
-# --------------------------------------------------------------------------------------------------------------------
 # The state of one row: a measure of a group against its limit, among the rows that are judged with it.
 #
 # ``breach``: the truth lies beyond the limit, by Holm at level alpha over the family. ``within``: it lies inside, by an
@@ -380,6 +348,12 @@ class Case:
     """Why the row is for information and has no verdict; else empty."""
     reported: str = ""
     """Why the group is reported and not judged, whatever was measured; else empty. No theory rests on such a row."""
+    contradicted: str = ""
+    """How these data contradict an assumption that the value rests on; else empty."""
+    few_denials: bool = False
+    """Whether few denials of the group are no reason against a pass: its error at the limit knows of them."""
+    unreliable: str = ""
+    """Why no state can rest on the row, where it is neither beyond the limit nor inside; else empty."""
     sample_settles: bool = True
     """Whether more applications would settle an open row: not where a finding keeps it open."""
 
@@ -430,7 +404,7 @@ def judge(cases: Sequence[Case], rules: Rules) -> list[Verdict]:
             and (case.evidence is not None or math.isfinite(case.p))
             and (not too_few(case.counts, rules) or isinstance(first_reading(case.evidence), RatioOfShares))
         ]
-        stepped = step_down(np.array([_p_breach(case) for _, case in tested]), rules.alpha)
+        stepped = intervals.step_down(np.array([_p_breach(case) for _, case in tested]), rules.alpha)
         for row, (at, case) in enumerate(tested):
             of_row = _Tested(float(stepped.adjusted[row]), float(stepped.level[row]), bool(stepped.rejected[row]))
             by_place[at] = _judged(case, of_row, len(tested), rules)
@@ -441,12 +415,18 @@ def judge(cases: Sequence[Case], rules: Rules) -> list[Verdict]:
             reason = case.problem or too_few(case.counts, rules) or "not measured"
             if case.information and measured:
                 state, reason = State.INFORMATION, case.information
+            elif _passes_with_few(case, rules):
+                by_place[at] = _of_few(case, rules)
+                continue
             if case.limit is None:
                 state = State.NO_LIMIT if measured else State.NOT_RUN
                 reason = "no limit is set" if measured else case.problem or "not measured"
             if case.reported:
                 state, reason = State.INFORMATION, case.reported
             by_place[at] = Verdict(case, state, reason)
+    for at, verdict in by_place.items():
+        if verdict.case.contradicted and math.isfinite(verdict.case.value):
+            by_place[at] = replace(verdict, state=State.UNRELIABLE, reason=verdict.case.contradicted)
     return [by_place[at] for at in range(len(cases))]
 
 
@@ -470,6 +450,23 @@ def too_few(counts: Counts | None, rules: Rules) -> str:
             # which of the two is not said: beside a rounded count it would tell the exact one
             return f"{group_name} has fewer than the {rules.minimum_events} denials or approvals that a verdict needs"
     return ""
+
+
+def _passes_with_few(case: Case, rules: Rules) -> bool:
+    """Whether a row with few denials of the group, and of it alone, may be within; it is never a breach."""
+    if not case.few_denials or case.limit is None or case.problem or case.counts is None or case.evidence is None:
+        return False
+    n, _, n_reference, events_reference = case.counts
+    return n >= rules.minimum_n and not too_few(
+        Counts(n_reference, events_reference, n_reference, events_reference), rules
+    )
+
+
+def _of_few(case: Case, rules: Rules) -> Verdict:
+    """The state of a row with few denials of the group: within, or too little evidence."""
+    judged = _judged(case, _Tested(math.nan, rules.alpha, rejected=False), 1, rules)
+    reason = judged.reason if judged.state is State.WITHIN else too_few(case.counts, rules)
+    return replace(judged, reason=reason)
 
 
 def _p_breach(case: Case) -> float:
@@ -501,12 +498,12 @@ def _judged(case: Case, tested: _Tested, m: int, rules: Rules) -> Verdict:
     high = case.evidence.bound(rules.alpha if at_most else tested.level, upper=True) + case.left_out
     p_within = case.evidence.below(limit.value - case.left_out) if at_most else case.evidence.above(limit.value)
     verdict = Verdict(case, State.INCONCLUSIVE, "", low, high, p, tested.adjusted, p_within, *_enough(case, m, rules))
-    few = too_few(case.counts, rules)
+    few = "" if _passes_with_few(case, rules) else too_few(case.counts, rules)
     if tested.rejected:
         return replace(verdict, state=State.OUTSIDE, reason=f"the whole interval{widened(case)} lies beyond the limit")
     if few:
         return replace(verdict, reason=few)
-    if case.part_outside:
+    if case.part_outside and not too_few(case.counts, rules):
         return replace(verdict, state=State.OUTSIDE, reason=f"a part lies beyond its limit: {case.part_outside}")
     if p_within <= rules.alpha and case.bars:
         return replace(verdict, reason=f"the whole interval lies inside the limit, and {case.bars}")
@@ -516,6 +513,8 @@ def _judged(case: Case, tested: _Tested, m: int, rules: Rules) -> Verdict:
             state=State.WITHIN,
             reason=f"the whole interval{widened(case)}{_with_left_out(case)} lies inside the limit",
         )
+    if case.unreliable:
+        return replace(verdict, state=State.UNRELIABLE, reason=case.unreliable)
     return replace(verdict, reason=_open(verdict))
 
 
@@ -679,6 +678,9 @@ def conclude(rows: Sequence[Verdict], disagreeing: Sequence[Disagreement] = (), 
         return Concluded(State.OUTSIDE, "beyond the limit", _groups(breached))
     if not primary:
         return Concluded(State.NOT_RUN, why_not or "no group is judged")
+    contradicted = [row for row in primary if row.state is State.UNRELIABLE and row.case.contradicted]
+    if contradicted:
+        return Concluded(State.UNRELIABLE, contradicted[0].reason)
     if all(row.case.limit is None for row in primary):
         measured = any(row.state is State.NO_LIMIT for row in primary)
         return Concluded(State.NO_LIMIT, "no limit is set") if measured else Concluded(State.NOT_RUN, primary[0].reason)
@@ -689,6 +691,9 @@ def conclude(rows: Sequence[Verdict], disagreeing: Sequence[Disagreement] = (), 
     if len(informing) == len(primary):
         return Concluded(State.INFORMATION, informing[0].reason)
     unsettled = [row for row in primary if row.state is not State.WITHIN and row not in informing]
+    unreliable = [row for row in unsettled if row.state is State.UNRELIABLE]
+    if unreliable and len(unreliable) == len(unsettled):
+        return Concluded(State.UNRELIABLE, unreliable[0].reason, _groups(unreliable))
     if unsettled:
         return Concluded(State.INCONCLUSIVE, "too little evidence", _groups(unsettled))
     return Concluded(State.WITHIN, "every judged group lies inside the limit")
@@ -705,11 +710,13 @@ def overall(theories: Mapping[Theory, State], gate: Sequence[Theory], *, named: 
         theories: the state of each.
         gate: theories that count.
         named: whether the spec names them: one that did not run, or has no limit, is then too little evidence.
+
+    An unreliable answer is none: it is too little evidence, and neither outside nor within.
     """
     gated = [theories.get(theory, State.NOT_RUN) for theory in gate]
     if State.OUTSIDE in gated:
         return State.OUTSIDE
     idle = (State.NOT_RUN, State.NO_LIMIT, State.INFORMATION)
-    if State.INCONCLUSIVE in gated or (named and any(state in idle for state in gated)):
+    if {State.INCONCLUSIVE, State.UNRELIABLE} & set(gated) or (named and any(state in idle for state in gated)):
         return State.INCONCLUSIVE
     return State.WITHIN if State.WITHIN in gated else State.NOT_RUN

@@ -172,7 +172,10 @@ _EVENTS = ("events", "denied", "raised", "lowered")
 """Whole numbers of those with an event: a few of them withhold the row under profiles that look at numerators."""
 _PAIRED = ("raised", "lowered")
 """Events whose share is printed less one another: a few of them withhold the row under every profile."""
-_SETTINGS = ("quantile", "times", "rung", "terms", "percentile", "network", "epoch", "df", "year", "bins")
+_SETTINGS = (
+    *("quantile", "times", "rung", "terms", "percentile", "network", "epoch", "df", "year", "bins"),
+    *("tests", "rejected", "dependent", "permutations", "as_good", "equivalent"),
+)
 _GROUPS = ("group", "to_group", "reference_group")
 _TELLING = ("low", "high", "se", "unseen", "odds_ratio", "rv", "rv_alpha", "e_value", "e_value_near")
 """Numbers beside an effect that are functions of the same four counts, where nothing is held constant."""

@@ -25,7 +25,7 @@ from schemas.tables.verdicts import (
     PUBLISHED_VERDICTS,
     REPORTED,
 )
-from schemas.terms import State
+from schemas.terms import Note, State
 from tasks.metrics.algorithm.measures import Family, Given, Plan, Statistic, base_name
 from tasks.metrics.limits import Tallied, of_families, refitted
 from tasks.metrics.publish.algorithm import populations, profiles
@@ -46,6 +46,7 @@ from tasks.metrics.publish.algorithm.populations import (
 from tasks.metrics.publish.algorithm.primary import DECISIONS, Entry, Fate, Merged, Outcome, Publisher
 from tasks.metrics.publish.algorithm.profiles import Policy, Span, is_coarse, learned, rounded, small
 from tasks.metrics.publish.people import DENIED, LENDER, Crowd, decided_place, whole_of
+from tasks.numerics.statistics.intervals import is_share
 from tasks.pipeline.registry import OUTCOMES_METHOD, covering, partitions
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -462,6 +463,9 @@ def published_measures(
     )  # fmt: skip
     out = []
     for row in publisher.published(rows):
+        if row["value"] is not None and 0 < (row["n"] or 0) < fates.policy.as_counts:
+            names = ("method", "decision_maker", "protected_attribute", "measure", "parameters", "subgroup")
+            row = _as_counts(row, cells.get((Family(*(row[name] for name in names)), row["group"])))
         parameters = json.loads(row["parameters"])
         if SAMPLED in parameters and fates.policy.protects:  # the numbers of people sampled are numbers of people, too
             measured = row["protected_attribute"], row["group"], row["decision_maker"]
@@ -470,6 +474,19 @@ def published_measures(
             row = {**row, "parameters": json.dumps(parameters, sort_keys=True)}
         out.append(row)
     return PUBLISHED_MEASURES.build(**{c.name: [row[c.name] for row in out] for c in PUBLISHED_MEASURES.columns})
+
+
+def _as_counts(row: Row, statistic: Statistic | Given | None) -> dict[str, Any]:
+    """A rate of few people as its counts, without a state; what compares one has neither. Other numbers stay."""
+    events = row["events"]
+    if events is None and isinstance(statistic, Statistic) and is_share(statistic.values):
+        events = round(row["value"] * row["n"])
+    compares = row["measure"].endswith(("_difference", "_ratio")) and row["subgroup"] == 0
+    if events is None and not compares:
+        return dict(row)
+    numbers = dict.fromkeys(("value", "low", "high", "p", "q"))
+    reason = f"{events} of {row['n']}" if events is not None else f"compares a rate of {row['n']} people"
+    return {**row, **numbers, "state": State.NOT_RUN, "reason": reason, "note": str(Note.FEW)}
 
 
 def _quantiles(findings: pa.Table, fates: Fates) -> dict[Cell, float]:
@@ -497,7 +514,7 @@ _COUNTS = {"n": "group", "events": "group", "n_reference": "reference_group", "e
 _P = ("p_breach", "p_breach_holm", "p_within")
 _PLAIN = (
     *("value", "low", "high", "plain_low", "plain_high", "robustness", "se", "bias", "detectable"),
-    *("expected", "ratio", "ratio_low", "ratio_high", "hull_low", "hull_high"),
+    *("part_detectable", "expected", "ratio", "ratio_low", "ratio_high", "hull_low", "hull_high"),
 )
 _MOST_DIGITS = 5
 _COARSE: Mapping[str, Callable[[float], int]] = {
@@ -604,6 +621,9 @@ def _shown(row: Row, fates: Fates) -> Row:
     Where those counts are rounded so coarsely that no rate is printed, the quotient goes, too: only the state stays.
     """
     policy = fates.policy
+    if 0 < (row["n"] or 0) < policy.as_counts and row["role"] != "theory":
+        counts_alone = f"{row['events']} of {row['n']} denied" if row["events"] is not None else f"{row['n']} people"
+        return {**row, **dict.fromkeys((*_PLAIN, *_P, "needed", "se")), "state": State.NOT_RUN, "reason": counts_alone}
     if not policy.protects:
         return row
     maker, attribute = row["decision_maker"], row["protected_attribute"]

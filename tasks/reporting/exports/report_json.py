@@ -80,7 +80,8 @@ def _group(material: Material, judged_groups: Groups, attribute: str, name: str,
     rates = [m for m in _rates(material, attribute) if m.group == name]
     approvals, verdicts = [], []
     for m in rates:
-        text = f"{of_100(m.value)} of 100" if m.value is not None else WITHHELD if m.withheld else UNDEFINED
+        missing = m.reason if m.of_few else WITHHELD if m.withheld else UNDEFINED
+        text = missing if m.value is None else f"{of_100(m.value)} of 100"
         rate = Number(value=m.value, shown=text)
         approvals.append(Approval(decision_maker=m.decision_maker, rate=rate, low=m.low, high=m.high))
     for stored in material.rows(VERDICTS):

@@ -186,11 +186,16 @@ def sheets_of(content: bytes) -> int:
 WIDTH, MARGIN = 940, 32
 SMALL, TEXT, LARGE = 13.0, 14.5, 23.0
 """Sizes of letters."""
-STATE_AT, SENTENCE_AT, LIST_AT = 352, 490, 640
+RESULT_AT, AGAINST_AT, RELIABLE_AT, LIST_AT = 228, 568, 748, 640
 """Where the columns begin."""
 LEADING, GAP = 19, 12
 """From one line of text to the next, and between a column and the next."""
-COLOURS: dict[State, Colour] = {State.OUTSIDE: "breach", State.INCONCLUSIVE: "few", State.WITHIN: "ok"}
+COLOURS: dict[State, Colour] = {
+    State.OUTSIDE: "breach",
+    State.INCONCLUSIVE: "few",
+    State.UNRELIABLE: "few",
+    State.WITHIN: "ok",
+}
 """Words of states have them; all other states are grey."""
 
 
@@ -222,17 +227,21 @@ def picture(decision: Decision, title: str) -> bytes:
 
 
 def _question_rows(decision: Decision, y: float) -> tuple[list[Markup], float]:
-    """One row per question: the question, its state, and a sentence of at most two lines."""
+    """One row per question: result, against the limit, how reliable."""
     out: list[Markup] = []
     for row in decision.questions:
-        question = lines(row.question, STATE_AT - MARGIN - GAP, TEXT, most=2, bold=True)
-        sentence = lines(row.sentence, WIDTH - MARGIN - SENTENCE_AT, TEXT, most=2)
-        out += [
-            *(_text(line, MARGIN, y + LEADING * i, TEXT, bold=True) for i, line in enumerate(question)),
-            _text(row.state_words, STATE_AT, y, TEXT, COLOURS.get(row.state, "soft"), bold=True),
-            *(_text(line, SENTENCE_AT, y + LEADING * i, TEXT) for i, line in enumerate(sentence)),
-        ]
-        y += LEADING * max(len(question), len(sentence)) + 10
+        cells: tuple[tuple[str, float, float, Colour, bool], ...] = (
+            (row.question, MARGIN, RESULT_AT, "ink", True),
+            (row.sentence, RESULT_AT, AGAINST_AT, "ink", False),
+            (row.against, AGAINST_AT, RELIABLE_AT, COLOURS.get(row.state, "soft"), True),
+            (row.reliable, RELIABLE_AT, WIDTH - MARGIN + GAP, "ink", False),
+        )
+        most = 0
+        for text, at, end, colour, bold in cells:
+            cell_lines = lines(text, end - at - GAP, SMALL, most=5, bold=bold)
+            out += [_text(line, at, y + LEADING * i, SMALL, colour, bold=bold) for i, line in enumerate(cell_lines)]
+            most = max(most, len(cell_lines))
+        y += LEADING * most + 10
         line = f'<path d="M{MARGIN} {y - 19:.0f}H{WIDTH - MARGIN}" stroke="{LIGHT["line"]}"/>'
         out.append(Markup(line))  # noqa: S704 - numbers and a colour of ours
         y += 8
@@ -242,7 +251,7 @@ def _question_rows(decision: Decision, y: float) -> tuple[list[Markup], float]:
 def _advice(decision: Decision, y: float) -> tuple[list[Markup], float]:
     """The page's lines of advice, and the height at which they end."""
     out: list[Markup] = []
-    for title, advice_lines in (("Do next", decision.next), ("What this cannot tell", decision.cannot)):
+    for title, advice_lines in (("Do next", decision.next), ("What this cannot show", decision.cannot)):
         out.append(_text(title, LIST_AT, y, TEXT, bold=True))
         for advice in advice_lines:
             for text in lines(advice.words, WIDTH - MARGIN - LIST_AT, SMALL, most=4):

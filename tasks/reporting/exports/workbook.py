@@ -12,7 +12,7 @@ from xlsxwriter import Workbook
 from schemas.questions import QUESTIONS, STATES
 from schemas.table import Table
 from schemas.tables.applications import SOURCE_READ, VALIDATIONS, read_words, told
-from schemas.tables.verdicts import PUBLISHED_WATERFALL
+from schemas.tables.verdicts import PUBLISHED_WATERFALL, measure_in_approval
 from schemas.terms import State, Theory
 from tasks.reporting.declared import all_declared, words
 from tasks.reporting.exports.report_json import groups
@@ -138,7 +138,7 @@ def _workbook(material: Material, decision: Decision, measures: tuple[Measure, .
         glossary += [(name, "measure", method.title, f"{m.words}: {m.meaning}") for name, m in method.measures.items()]
         glossary += [(term, "term", method.title, meaning) for term, meaning in method.glossary.items()]
     names = tuple(column.name for column in fields(Measure))
-    rows = tuple(tuple(getattr(m, name) for name in names) for m in measures)
+    rows = tuple(tuple(measure_in_approval({name: getattr(m, name) for name in names}).values()) for m in measures)
     every = Sheet("Measures", names, rows, filtered=True)
     if material.measures and not measures:
         where = f"{len(material.measures):,} measures are too many for a sheet: they are in measures.parquet"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+from schemas.findings import ENOUGH_CHOICES
 from schemas.questions import QUESTIONS, STATES
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.charts.values import MINUS, POINTS, places_of
@@ -54,7 +55,7 @@ def questions(groups: Groups, most: int) -> tuple[Question, ...]:
     """The rows in the order of the pages.
 
     Args:
-        groups: the judged groups.
+        groups: the case groups.
         most: words of a result, all its sentences together; longer ones name fewer groups.
     """
     return tuple(
@@ -71,7 +72,7 @@ def _question(theory: Theory, groups: Groups, most: int) -> Question:
     if state in (State.NOT_RUN, State.INFORMATION):  # no interval of these covers as it says
         effects = tuple(replace(effect, low=None, high=None) for effect in effects)
     answer = answer_of(theory, effects, groups)
-    sentence, shown = _result(theory, state, answer, effects, groups, most)
+    sentence, printed = _result(theory, state, answer, effects, groups, most)
     return Question(
         theory=theory,
         page=QUESTIONS[theory].file,
@@ -82,7 +83,7 @@ def _question(theory: Theory, groups: Groups, most: int) -> Question:
         answer=answer,
         against=_against(theory, state, groups),
         reliable=_reliable(theory, state, effects, groups),
-        effects=shown,
+        effects=printed,
     )
 
 
@@ -93,11 +94,11 @@ def _question(theory: Theory, groups: Groups, most: int) -> Question:
 def effects_of(theory: Theory, groups: Groups) -> tuple[Effect, ...]:
     """Every group's effect as it is printed, that with the clearest difference first; groups without a value not."""
     effects = []
-    for standing in groups.standings(theory):
-        row = standing.row
-        if row is None or row.value is None or standing.withheld or row.role == "adds":
+    for status in groups.standings(theory):
+        row = status.row
+        if row is None or row.value is None or status.withheld or row.role == "adds":
             continue
-        if (effect := effect_of(theory, standing.key, row, groups)) is not None:
+        if (effect := effect_of(theory, status.key, row, groups)) is not None:
             effects.append(effect)
     return tuple(sorted(effects, key=lambda effect: (-effect.clearance, groups.order.index(effect.key))))
 
@@ -134,9 +135,9 @@ def answer_of(theory: Theory, effects: Sequence[Effect], groups: Groups) -> Answ
         return DIFFERS
     if all(effect.low is None for effect in effects):
         return ""
-    judged = [standing for standing in groups.standings(theory) if not standing.withheld]
+    statuses = [status for status in groups.standings(theory) if not status.withheld]
     inside = [_below_limit(theory, effect, groups) for effect in effects]
-    return SAME if len(effects) == len(judged) and all(inside) else OPEN
+    return SAME if len(effects) == len(statuses) and all(inside) else OPEN
 
 
 def _below_limit(theory: Theory, effect: Effect, groups: Groups) -> bool:
@@ -159,7 +160,7 @@ def _result(
 ) -> tuple[str, tuple[Effect, ...]]:
     """The result, and the effects that it prints."""
     if theory is Theory.OWN_LIMITS:
-        return _own_limits(groups), ()
+        return limits_result(groups), ()
     if state is State.NOT_RUN and not (theory is Theory.APPROVAL_RATES and groups.run.groups):
         overall_row = groups.run.theory(theory)
         reason = "" if overall_row is None else overall_row.reason
@@ -167,7 +168,7 @@ def _result(
         words = next((text for pattern, text in reasons.items() if fnmatchcase(reason, pattern)), "")
         return words or said("result", "nothing")[0], ()
     if theory is Theory.MODEL_REASONS:
-        return _reasons(groups), ()
+        return reasons_result(groups), ()
     first = ""
     if answer:
         first = said("answer", f"{answer}_alike" if theory in ABOUT_ALIKE and answer != OPEN else answer)[0]
@@ -192,13 +193,13 @@ def _with_numbers(
     theory: Theory, answer: Answer, first: str, named: Sequence[Effect], rest: int, groups: Groups
 ) -> str:
     builders: Mapping[Theory, Callable[[Answer, Sequence[Effect], Groups], str]] = {
-        Theory.APPROVAL_RATES: _rates,
-        Theory.SIMILAR_APPLICANTS: _similar,
-        Theory.CAUSAL_MODEL: _causal,
-        Theory.PATH_TO_APPROVAL: _path,
+        Theory.APPROVAL_RATES: rates_result,
+        Theory.SIMILAR_APPLICANTS: similar_result,
+        Theory.CAUSAL_MODEL: causal_result,
+        Theory.PATH_TO_APPROVAL: path_result,
     }
-    others = groups.number("result", "others", rest) if rest and theory is Theory.SIMILAR_APPLICANTS else ""
-    return " ".join(filter(None, (first, builders[theory](answer, named, groups), others)))
+    remark = groups.number("result", "others", rest) if rest and theory is Theory.SIMILAR_APPLICANTS else ""
+    return " ".join(filter(None, (first, builders[theory](answer, named, groups), remark)))
 
 
 def part_effect(part: Finding) -> Effect:
@@ -236,7 +237,7 @@ def _way(effect: Effect) -> str:
     return said("result", "less" if effect.value < 0 else "more")[0]
 
 
-def _rates(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
+def rates_result(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
     """Approvals of 100 by group, the lowest first, and how far the named groups are from their reference."""
     words = {"group": groups.label(named[0].key), "size": _size(named[0]), "interval": _interval(named[0])}
     way = "lower" if named[0].value < 0 else "higher"
@@ -276,12 +277,15 @@ def rates_of(groups: Groups) -> str:
 
 
 def _by_rate(group: Group) -> tuple[float, str]:
-    """By the rate; of a range by its end as printed: ``more than 95``."""
-    rate = float(group.approval_text.split()[-1]) / 100 if group.approval is None else group.approval
-    return rate, group.name
+    """By the rate; of a range, ``more than 95``, by its end; of few people, ``3 of 7``, by their counts."""
+    if group.approval is not None:
+        return group.approval, group.name
+    first, *_, last = group.approval_text.split()
+    return (float(first) / float(last) if first.isdigit() else float(last) / 100), group.name
 
 
-def _similar(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
+def similar_result(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
+    """Similar applicants: how much less or more often they were approved."""
     columns = groups.run.columns.get(named[0].key)
     unknown = "" if columns else "_unknown"
     if answer != DIFFERS:
@@ -293,7 +297,8 @@ def _similar(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
     return said("result", f"similar{unknown}", n=columns, **words)[0]
 
 
-def _causal(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
+def causal_result(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
+    """The causal model: how often they would be approved in the other group."""
     if answer != DIFFERS:
         effects = ", ".join(_signed(effect, groups) for effect in named)
         return said("result", "causal_open", effects=effects)[0]
@@ -305,7 +310,8 @@ def _causal(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
     return said("result", "causal", **words)[0]
 
 
-def _path(_answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
+def path_result(_answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
+    """The path to approval: the change that the reference group needs, in percent of the group's."""
     texts = []
     for effect in named:
         size = f"{points(effect.value, effect.decimals).lstrip('+')} %"
@@ -323,14 +329,14 @@ def _without_numbers(theory: Theory, groups: Groups) -> str:
     no_path = [s.key for s in standings if s.row is not None and s.row.role == "adds" and s.state is State.OUTSIDE]
     if no_path:
         return said("result", "path_none", people=groups.applicants(no_path))[0]
-    if standings and all(standing.withheld for standing in standings):
+    if standings and all(status.withheld for status in standings):
         return said("result", "withheld")[0]
     if standings:
-        return said("result", "few", people=groups.applicants([standing.key for standing in standings]))[0]
+        return said("result", "few", people=groups.applicants([status.key for status in standings]))[0]
     return said("result", "nothing")[0]
 
 
-def _reasons(groups: Groups) -> str:
+def reasons_result(groups: Groups) -> str:
     """Whether reasons differ by more than within a group; a score has no unit that the page could print."""
     standings = groups.standings(Theory.MODEL_REASONS)
     values = [(s.key, s.row.value) for s in standings if s.row is not None and not s.withheld]
@@ -342,16 +348,17 @@ def _reasons(groups: Groups) -> str:
     return _without_numbers(Theory.MODEL_REASONS, groups)
 
 
-def _own_limits(groups: Groups) -> str:
+def limits_result(groups: Groups) -> str:
+    """The limits of the spec: how many are kept."""
     states = [row.state for row in groups.run.rows if row.theory is Theory.OWN_LIMITS and row.role != "theory"]
     missed, limits = states.count(State.OUTSIDE), len(states)
     if missed:
         words = said("result", "own_some", n=missed, limits=limits, are="is" if missed == 1 else "are")[0]
         return f"{said('answer', 'same')[0]} {words}"
-    kept = states.count(State.WITHIN)
-    if kept == limits and limits:
+    n_kept = states.count(State.WITHIN)
+    if n_kept == limits and limits:
         return f"{said('answer', 'differs')[0]} {groups.number('result', 'own_all', limits)}"
-    words = said("result", "own_open", n=limits - kept, limits=limits)[0]
+    words = said("result", "own_open", n=limits - n_kept, limits=limits)[0]
     return f"{said('answer', 'open')[0]} {words}"
 
 
@@ -361,7 +368,7 @@ def _own_limits(groups: Groups) -> str:
 
 def _against(theory: Theory, state: State, groups: Groups) -> str:
     rows = _judged_rows(theory, groups)
-    matching = [standing for standing in rows if standing.state is state and not standing.withheld]
+    matching = [status for status in rows if status.state is state and not status.withheld]
     words = {"state": STATES[state].words}
     row = _clearest(theory, matching, groups)
     if state is State.UNRELIABLE:
@@ -388,13 +395,13 @@ def _against(theory: Theory, state: State, groups: Groups) -> str:
 
 
 def _judged_rows(theory: Theory, groups: Groups) -> list[Standing]:
-    return [standing for standing in groups.standings(theory) if standing.row is not None]
+    return [status for status in groups.standings(theory) if status.row is not None]
 
 
 def _clearest(theory: Theory, standings: Sequence[Standing], groups: Groups) -> Row | None:
     """The row whose limit is printed: of the group that the result names first."""
     order = [effect.key for effect in effects_of(theory, groups)]
-    rows = {standing.key: standing.row for standing in standings}
+    rows = {status.key: status.row for status in standings}
     return next((rows[key] for key in order if rows.get(key) is not None), next(iter(rows.values()), None))
 
 
@@ -402,7 +409,7 @@ def _which(matching: Sequence[Standing], rows: Sequence[Standing], groups: Group
     """The groups of a state where others have another one; empty where all have it."""
     if len(matching) == len(rows):
         return ""
-    keys = [standing.key for standing in matching]
+    keys = [status.key for status in matching]
     named = groups.named(keys) if len(keys) <= MOST_NAMED else said("against", "groups", n=len(keys), of=len(rows))[0]
     return said("against", "which", groups=named)[0]
 
@@ -467,90 +474,121 @@ def _reliable(theory: Theory, state: State, effects: Sequence[Effect], groups: G
     if state is State.NOT_RUN or theory is Theory.OWN_LIMITS:
         return NONE
     standings = _judged_rows(theory, groups)
-    first = {standing.key: standing.row for standing in standings}
+    first = {status.key: status.row for status in standings}
     row = next((first[e.key] for e in effects if first.get(e.key) is not None), next(iter(first.values()), None))
     if row is None:
         return NONE
     return next(filter(None, (rule(Judged(theory, state, row, groups)) for rule in RELIABILITY)), NONE)
 
 
-def _few_people(judged: Judged) -> str:
-    row, groups = judged.row, judged.groups
-    if judged.state is not State.INCONCLUSIVE:
+def few_people(case: Judged) -> str:
+    """The number of people, where it alone keeps the row open."""
+    row, groups = case.row, case.groups
+    if case.state is not State.INCONCLUSIVE:
         return ""
-    if judged.theory is Theory.PATH_TO_APPROVAL:
-        judged_rows = [(standing.row, standing.key) for standing in _judged_rows(judged.theory, groups)][:MOST_NAMED]
+    if case.theory is Theory.PATH_TO_APPROVAL:
+        judged_rows = [(status.row, status.key) for status in _judged_rows(case.theory, groups)][:MOST_NAMED]
         events = [(r.events, groups.label(key)) for r, key in judged_rows if r is not None and r.events is not None]
         if events and len(events) == len(judged_rows):
             return said("reliable", "denials", denials=listed(f"{count(n)} {name}" for n, name in events))[0]
-    kept_open = judged.theory is Theory.SIMILAR_APPLICANTS and _kept_open(row, groups)
+    kept_open = case.theory is Theory.SIMILAR_APPLICANTS and _kept_open(row, groups)
     if row.n is None or kept_open:
         return ""
     name = "few" if row.n < groups.run.minimum_n else "people"
     return said("reliable", name, n=count(row.n), group=groups.label(row.key))[0]
 
 
-def _lacking(judged: Judged) -> str:
-    run = judged.groups.run
-    compares = judged.theory in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL)
-    if run.complete or not compares or judged.state is State.UNRELIABLE:
+def choices(case: Judged) -> str:
+    """The state of a whole group holds in fewer than 40 of the 48 choices of how its effect is made.
+
+    A part, or files that the effect leaves out, may decide a state that no choice of the whole group has.
+    """
+    row = case.row
+    if case.theory is not Theory.SIMILAR_APPLICANTS or not row.reason.startswith("the whole interval"):
+        return ""
+    n = {State.OUTSIDE: row.choices_outside, State.WITHIN: row.choices_within}.get(row.state)
+    if n is None or row.choices is None or n >= ENOUGH_CHOICES:
+        return ""
+    return said("reliable", "choices", n=n, choices=row.choices)[0]
+
+
+def lacking(case: Judged) -> str:
+    """Columns that the data lack."""
+    run = case.groups.run
+    compares = case.theory in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL)
+    if run.complete or not compares or case.state is State.UNRELIABLE:
         return ""
     return said("reliable", "lacking" if run.lacks else "lacking_some", columns=listed(run.lacks))[0]
 
 
-def _graph(judged: Judged) -> str:
-    tests = judged.groups.run.graph_tests
-    if judged.theory is not Theory.CAUSAL_MODEL:
+def graph(case: Judged) -> str:
+    """The causal model, contradicted by the data or assumed."""
+    tests = case.groups.run.graph_tests
+    if case.theory is not Theory.CAUSAL_MODEL:
         return ""
-    if tests is not None and (tests.against > CONTRADICTED * tests.n or judged.state is State.UNRELIABLE):
+    if tests is not None and (tests.against > CONTRADICTED * tests.n or case.state is State.UNRELIABLE):
         return said("reliable", "graph", against=tests.against, n=tests.n)[0]
     return said("reliable", "assumed")[0]
 
 
-def _left_out(judged: Judged) -> str:
-    run = judged.groups.run
+def left_out(case: Judged) -> str:
+    """Files that are in no comparison, where that may change it."""
+    run = case.groups.run
     for finding in run.findings:
-        is_about_row = (finding.attribute, finding.group) == judged.row.key
+        is_about_row = (finding.attribute, finding.group) == case.row.key
         if finding.kind in ("missing", "undecided") and is_about_row and finding.n:
             name = "left_out" if finding.kind == "missing" else "undecided"
             return said("reliable", name, n=count(finding.n))[0]
     left_out = run.left_out
-    if judged.theory is Theory.APPROVAL_RATES or left_out is None or not left_out.is_many or not left_out.differs:
+    if case.theory is Theory.APPROVAL_RATES or left_out is None or not left_out.is_many or not left_out.differs:
         return ""
     return said("reliable", "left_out", n=count(left_out.n))[0]
 
 
-def _support(judged: Judged) -> str:
-    share = judged.groups.run.support.get(judged.row.key)
-    if judged.theory is not Theory.SIMILAR_APPLICANTS or share is None or share >= POOR_SUPPORT:
+def form(case: Judged) -> str:
+    """A second estimate of the effect differs by more than its error."""
+    findings = case.groups.run.findings
+    depends = any(f.kind == "form" and (f.attribute, f.group) == case.row.key for f in findings)
+    return said("reliable", "form")[0] if depends and case.theory is Theory.SIMILAR_APPLICANTS else ""
+
+
+def support(case: Judged) -> str:
+    """Too few comparable applicants of the reference group."""
+    share = case.groups.run.support.get(case.row.key)
+    if case.theory is not Theory.SIMILAR_APPLICANTS or share is None or share >= POOR_SUPPORT:
         return ""
-    reference = judged.groups.reference_label(judged.row.protected_attribute)
+    reference = case.groups.reference_label(case.row.protected_attribute)
     return said("reliable", "support", share=of_100(share), reference=reference)[0]
 
 
-def _asked(judged: Judged) -> str:
-    sample = judged.groups.run.sample
-    if judged.theory in (Theory.APPROVAL_RATES, Theory.SIMILAR_APPLICANTS) or sample is None:
+def sampled(case: Judged) -> str:
+    """A part of the applicants was drawn."""
+    sample = case.groups.run.sample
+    if case.theory in (Theory.APPROVAL_RATES, Theory.SIMILAR_APPLICANTS) or sample is None:
         return ""
     return said("reliable", "asked", asked=count(sample[0]), of=count(sample[1]))[0]
 
 
-def _unknown(judged: Judged) -> str:
-    attribute = judged.row.protected_attribute
-    share = judged.groups.run.unknown.get(attribute, 0.0)
+def unknown_group(case: Judged) -> str:
+    """Many applications name no group."""
+    attribute = case.row.protected_attribute
+    share = case.groups.run.unknown.get(attribute, 0.0)
     return said("reliable", "unknown", attribute=attribute, share=of_100(share))[0] if share > MANY_UNKNOWN else ""
 
 
-def _otherwise(judged: Judged) -> str:
+def otherwise(case: Judged) -> str:
     """Nothing of these holds: how strong a missing factor would have to be, or how many people there are."""
-    row, groups = judged.row, judged.groups
-    if judged.theory is Theory.SIMILAR_APPLICANTS and row.robustness and (row.plain_low or 0.0) > 0:
+    row, groups = case.row, case.groups
+    if case.theory is Theory.SIMILAR_APPLICANTS and row.robustness and (row.plain_low or 0.0) > 0:
         words = {"share": percent(row.robustness), "attribute": row.protected_attribute}
         return said("reliable", "robust", **words)[0]
-    if row.n is None or judged.theory in (Theory.PATH_TO_APPROVAL, Theory.MODEL_REASONS):
+    if row.n is None or case.theory in (Theory.PATH_TO_APPROVAL, Theory.MODEL_REASONS):
         return ""
     return said("reliable", "people", n=count(row.n), group=groups.label(row.key))[0]
 
 
-RELIABILITY: tuple[Rule, ...] = (_few_people, _lacking, _graph, _left_out, _support, _asked, _unknown, _otherwise)
+RELIABILITY: tuple[Rule, ...] = (
+    *(few_people, choices, lacking, graph, left_out, form),
+    *(support, sampled, unknown_group, otherwise),
+)
 """In the order in which one stands for a row."""

@@ -156,7 +156,7 @@ TINY = 1e-9
 """What sums of published numbers are off by."""
 _NUMBERS = (
     *("value", "low", "high", "plain_low", "plain_high", "robustness", "bias", "detectable", "needed"),
-    *("n", "events", "n_reference"),
+    *("n", "events", "n_reference", "part_n", "part_detectable", "choices", "choices_outside", "choices_within"),
 )
 
 
@@ -188,6 +188,11 @@ class Row:
     n: int | None = None
     events: int | None = None
     n_reference: int | None = None
+    part_n: int | None = None
+    part_detectable: float | None = None
+    choices: int | None = None
+    choices_outside: int | None = None
+    choices_within: int | None = None
     reason: str = ""
     withheld: bool = False
 
@@ -249,7 +254,7 @@ class Group:
     approval: float | None = None
     """Share that the judged decision maker approved, as published; None where withheld."""
     approval_text: str = ""
-    """The share of 100 in words, where only a range is published: ``more than 95``."""
+    """The share of 100 in words, where only a range is published: ``more than 95``; of few people ``3 of 7``."""
     reference: bool = False
     decision_maker: str = field(default="", compare=False)
     """Whose decisions; empty where that is not known."""
@@ -395,6 +400,8 @@ class Run:
     """Whether the spec says that the columns are all that the lender decided by."""
     year: int = 0
     """Of the data."""
+    parts: tuple[int, float] | None = None
+    """Fewest members of a part that was looked at, and its limit; None where none was."""
     lacking: tuple[str, ...] = ()
     """Columns of the audit that the data of the year do not have."""
     public: bool = False

@@ -13,7 +13,7 @@ from schemas.audit.column import HISTORY, LENDER, ORDER, OTHER, block_of
 from schemas.audit.partition import asked_and_of
 from schemas.audit.source import Source
 from schemas.tables.applications import ANY, DECISION_DIRECTION, SOURCE_READ, VALIDATIONS
-from schemas.tables.counterfactuals import CAUSAL_CHECKS
+from schemas.tables.counterfactuals import GRAPH_TESTS
 from schemas.tables.readings import VERDICT_FINDINGS
 from schemas.tables.verdicts import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, REPORTED, VERDICTS
 from schemas.terms import EVERYBODY, DecisionMaker, Refusal, Theory
@@ -53,8 +53,6 @@ ADJUSTED, BENCHMARKS = "adjusted", "adjusted_benchmarks"
 APPROVAL = "approval_rate"
 GROUP = ": "
 """In missing columns of a year: between an attribute and a group without applicants."""
-LEVEL = 0.05
-"""q below which a test speaks against the graph."""
 LACKING = (Refusal.MISSING_COVARIATE, Refusal.EXEMPT_COVARIATE)
 """Reasons for which rows without every feature are refused."""
 MANY = 2
@@ -75,6 +73,7 @@ _PLACE = 1
 def run_of(material: Material) -> Run:
     """All that the first page is decided from."""
     settings = material.settings
+    parts, part_limit = settings.verdicts.parts, settings.verdicts.limits.part
     every = material.rows(VERDICTS)
     rows = tuple(row for row in every if row["reason"] != REPORTED)
     reported = {(row["protected_attribute"], row["group"]): None for row in every if row["reason"] == REPORTED}
@@ -87,7 +86,7 @@ def run_of(material: Material) -> Run:
     checks = material.rows(VALIDATIONS)
     if any(not (row["success"] or row["quarantined"]) and row["severity"] == "critical" for row in checks):
         warnings.append("checks_failed")
-    tests = [row["q"] for row in material.named(CAUSAL_CHECKS.name) if row["q"] is not None]
+    tests = material.named(GRAPH_TESTS.name)
     # Sampled and total number, where fewest were sampled; a withheld number has no digits.
     samplings = {m.sampled for m in material.measures if m.sampled and m.subgroup == 0}
     counts = [asked_and_of(sampling) for sampling in sorted(samplings) if any(c.isdigit() for c in sampling)]
@@ -117,11 +116,12 @@ def run_of(material: Material) -> Run:
         credit_history=_credit_history(material),
         strongest=_strongest(material, deciding_rows),
         files=_files(rows, settings.run),
-        graph_tests=GraphTests(len(tests), sum(q < LEVEL for q in tests)) if tests else None,
+        graph_tests=GraphTests(tests[0]["tests"], tests[0]["rejected"]) if tests and tests[0]["tests"] else None,
         left_out=_left_out(material),
         lost=tuple(sorted(_lost(material), key=lambda group: (-group.n, group.attribute, group.name))),
         complete=settings.verdicts.complete,
         year=settings.year,
+        parts=None if part_limit is None or not parts.by else (parts.minimum_n, part_limit),
         lacking=tuple(name for name in settings.source.lacking if GROUP not in name),
         public=settings.source.kind == "hmda",
         lenders=1 if _only_lender(material) else _lenders(settings.source),
@@ -134,14 +134,14 @@ def run_of(material: Material) -> Run:
 def _about(material: Material) -> About:
     """Who is audited, by what, and when."""
     settings = material.settings
-    read = next(iter(material.named(SOURCE_READ.name)), None)
+    source = next(iter(material.named(SOURCE_READ.name)), None)
     day, lender = date.fromisoformat(settings.run_day), _only_lender(material)
     who = (
         said("about", "lender", name=lender)[0]
         if lender
         else re.sub(rf"[,:]?\s*\b{settings.year}\b", "", material.title)
     )
-    rows = None if read is None else read["rows"]
+    rows = None if source is None else source["rows"]
     return About(who.strip() or material.title, decisions_of(material), rows, f"{day.day} {day:%B %Y}")
 
 
@@ -169,8 +169,10 @@ def _matched(
     declared = {column: block for block, names in blocks.items() for column in names}
     matched: dict[str, list[str]] = defaultdict(list)
     for name in dict.fromkeys(row["column"] for _, row in _benchmarks(material, deciding_rows)):
-        own = columns.get(name)
-        block = declared.get(name) or (own.block or block_of(name, own.role) if own is not None else None)
+        column = columns.get(name)
+        block = declared.get(name)
+        if block is None and column is not None:
+            block = column.block or block_of(name, column.role)
         matched[block or OTHER].append(material.label(name))
     order = {block: place for place, block in enumerate((*blocks, *ORDER))}
     return tuple((block, tuple(matched[block])) for block in sorted(matched, key=lambda b: order.get(b, len(order))))
@@ -186,10 +188,10 @@ def _unknown(material: Material) -> Mapping[str, float]:
             if (m.method, m.measure, m.decision_maker, m.subgroup) == (OUTCOMES_METHOD, APPROVAL, maker, 0)
             and m.protected_attribute == protected.name
         }
-        known = [n for n in sizes.values() if n is not None]
+        total = sum(n for n in sizes.values() if n is not None)
         unknown = sum(n or 0 for group, n in sizes.items() if protected.unknown(group))
         if unknown:
-            shares[protected.name] = unknown / sum(known)
+            shares[protected.name] = unknown / total
     return shares
 
 
@@ -217,6 +219,8 @@ def _groups(material: Material) -> Iterator[Group]:
         if match := _RANGE.search(m.reason):
             denied = float(match["share"]) / (100 if match["percent"] else 1)
             range_words = f"{'more' if match['side'] == 'below' else 'less'} than {of_100(1 - denied)}"
+        elif m.of_few:
+            range_words = m.reason
         yield Group(attribute.name, m.group, m.n, m.value, range_words, m.group == attribute.reference, maker)
 
 

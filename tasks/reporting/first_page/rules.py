@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from schemas.findings import parts_sentence
 from schemas.terms import State, Theory
 from tasks.reporting.first_page.answers import effects_of
 from tasks.reporting.first_page.facts import (
@@ -99,7 +100,7 @@ def _strongest_result(groups: Groups, rows: Sequence[Question]) -> tuple[str, Wo
     elsewhere = [
         names[row.theory]
         for row in rows
-        if row.theory in names and (row.state is State.OUTSIDE or row.answer == DIFFERS)
+        if row.theory in names and row.theory in reliable and (row.state is State.OUTSIDE or row.answer == DIFFERS)
     ]
     if elsewhere:
         return "elsewhere", {"elsewhere": listed(elsewhere)}, ()
@@ -130,12 +131,17 @@ def _people(effects: Sequence[Effect], groups: Groups) -> Words:
     return {"people": groups.applicants(keys), "groups": groups.named(keys), "reference": reference}
 
 
+POWER = 1.43
+"""Of half a 95 % interval: a difference so large makes the interval exclude none in four of five such audits."""
+
+
 def _smallest_seen(groups: Groups) -> float | None:
     """Points above which a difference among similar applicants, or else in rates, is seen in each group."""
+    keys = {key for key in groups.order if groups.enough(key)}
     for theory in (Theory.SIMILAR_APPLICANTS, Theory.APPROVAL_RATES):
-        rows = [groups.standing(theory, key).row for key in groups.order if groups.enough(key)]
-        sizes = [size for row in rows if row is not None and (size := groups.detectable_points(row)) is not None]
-        if sizes and len(sizes) == len(rows):
+        effects = [effect for effect in effects_of(theory, groups) if effect.key in keys]
+        sizes = [POWER * (e.high - e.low) / 2 for e in effects if e.low is not None and e.high is not None]
+        if sizes and len(sizes) == len(keys):
             return max(sizes)
     return None
 
@@ -230,10 +236,10 @@ def _finding(kind: str) -> Rule:
     """The rule that prints the first finding of a kind; a part that is the result of its row is not printed twice."""
 
     def rule(view: View) -> tuple[str, ...]:
-        found = next((finding for finding in view.groups.run.findings if finding.kind == kind), None)
-        if found is None or (kind == "part" and not _differing(Theory.SIMILAR_APPLICANTS, view.groups, -1)):
+        first_finding = next((finding for finding in view.groups.run.findings if finding.kind == kind), None)
+        if first_finding is None or (kind == "part" and not _differing(Theory.SIMILAR_APPLICANTS, view.groups, -1)):
             return ()
-        return (found.sentence,)
+        return (first_finding.sentence,)
 
     return rule
 
@@ -300,6 +306,19 @@ def _detectable(view: View) -> tuple[str, ...]:
     return ()
 
 
+def _parts(view: View) -> tuple[str, ...]:
+    """A group is within: what was looked for in its parts, and how much would have been seen there."""
+    looked_at = view.groups.run.parts
+    for key in view.ordered() if looked_at else ():
+        row = view.adjusted(key)
+        if row is None or row.state is not State.WITHIN or row.part_n is None or row.part_detectable is None:
+            continue
+        minimum_n, limit = looked_at or (0, 0.0)
+        sentence = parts_sentence(view.groups.label(key), minimum_n, limit, row.part_n, row.part_detectable)
+        return said("know", "parts", sentence=sentence)
+    return ()
+
+
 OF_FINDINGS = ("copies", "missing", "undecided", "part", "place", "through", "ratio", "bands", "no_noise")
 """Kinds of findings that have a line, the one that changes most first."""
 RULES: tuple[tuple[str, Rule], ...] = (
@@ -309,6 +328,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("year_lacks", _missing_columns),
     ("left_out", _left_out),
     ("detectable", _detectable),
+    ("parts", _parts),
     ("missing_limit", lambda view: forms("know", "missing_limit") if view.without_limit() else ()),
 )
 
@@ -393,8 +413,8 @@ def _cause(kind: str) -> Rule:
     """The step of the first finding of a kind."""
 
     def rule(view: View) -> tuple[str, ...]:
-        found: Finding | None = next((f for f in view.groups.run.findings if f.kind == kind), None)
-        return () if found is None or not found.next else (found.next,)
+        finding: Finding | None = next((f for f in view.groups.run.findings if f.kind == kind), None)
+        return () if finding is None or not finding.next else (finding.next,)
 
     return rule
 
@@ -440,7 +460,7 @@ def _wait(view: View) -> tuple[str, ...]:
     """A row is open by the number of people alone: how many would settle it if they come in a few years."""
     for row in view.open_rows():
         now = None if row.n is None or row.n_reference is None else row.n + row.n_reference
-        if row.bias or any((found.attribute, found.group) == row.key for found in view.groups.run.findings):
+        if row.bias or any((finding.attribute, finding.group) == row.key for finding in view.groups.run.findings):
             continue
         if row.needed is not None and now and row.needed > now:
             if row.needed >= MOST_TIMES * now:

@@ -76,7 +76,7 @@ def asked(*words: str) -> list[dict[str, Any]]:
 
 def test_the_ladder_as_json_has_the_differences_and_withholds_a_small_group(lake: str) -> None:
     own, linear, tiny = asked("first", "--lake", lake)
-    assert (own["difference"], own["low"], own["high"], own["n"], own["judged"]) == (0.127, 0.0608, 0.192, 197, True)
+    assert (own["difference"], own["low"], own["high"], own["n"], own["judged"]) == (-0.127, -0.192, -0.0608, 197, True)
     assert linear["robustness_value"] == 0.117
     assert (own["e_value"], own["e_value_near"]) == (2.66, 1.9)
     assert tiny["reason"] == "withheld: it rests on few people"
@@ -104,14 +104,14 @@ def test_the_terminal_has_the_sentence_under_the_table(lake: str) -> None:
     done = evenhand("adjusted", "--lake", lake, "--group", "Black")
     assert done.returncode == 0, done.stderr
     *_, last = done.stdout.splitlines()
-    assert "0.1270" in done.stdout
+    assert "-0.1270" in done.stdout
     assert last.startswith("Black, decisions of the lender: It would take a column that explains 11.7")
     assert "the strongest one in the data, pubrec, explains 3.4\N{NO-BREAK SPACE}% and 0.7\N{NO-BREAK SPACE}%." in last
 
 
 def test_a_strict_profile_rounds(tmp_path: Path) -> None:
     (own,) = asked("--lake", made(tmp_path / "lake", "strict", {}))
-    assert (own["difference"], own["n"], own["denied"]) == (0.127, 195, 65)
+    assert (own["difference"], own["n"], own["denied"]) == (-0.127, 195, 65)
 
 
 def test_an_unknown_group_is_named_with_the_nearest(lake: str) -> None:

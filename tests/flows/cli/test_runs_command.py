@@ -8,6 +8,7 @@ from conftest import evenhand
 from lake_of_runs import NEW, OLD, OTHER, lake_of_runs
 
 from flows.runs.signatures import protect
+from schemas.questions import QUESTIONS
 from tasks.lake.store import Lake
 
 
@@ -29,7 +30,7 @@ def test_runs_are_listed_newest_first_with_the_state_of_every_question(lake: str
     assert header == ["run", "audit", "year", "finished", "state by question"]
     assert [row[0] for row in rows] == [NEW, OTHER, OLD]
     assert rows[1][1:4] == ["cards", "2024", "2026-01-02 10:00"]
-    states = "outside: outcome, direct, total, recourse, reasons, own"
+    states = "Outside the limit: " + ", ".join(question.short for question in QUESTIONS.values())
     assert [row[4] for row in rows] == [states, f"{states}; protected", states]
 
 

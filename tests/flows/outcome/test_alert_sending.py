@@ -64,16 +64,25 @@ def lake(tmp_path: Path) -> Lake:
 def test_a_breach_arrives_by_mail_with_figures_report_and_what_to_do(file: Path, lake: Lake, mail: Received) -> None:
     tell(lake, BREACH)
     assert mail.subjects() == ["Evenhand: outside the limit in loans 2024"]
-    for words in ("Black & other approval_rate_ratio 0.743", BREACH.report, f"evenhand verdicts {BREACH.run}"):
+    for words in ("Black & other 0.743", BREACH.report, f"evenhand verdicts {BREACH.run}"):
         assert words in mail.text()
     [row] = alerts.rows(alerts.alerts(lake))
     assert row | {"time": ""} == {
-        **{"time": "", "state": "Breach", "subject": "loans 2024", "rule": "outside", "to": "desk", "tries": 1},
+        **{
+            "time": "",
+            "state": "Outside the limit",
+            "subject": "loans 2024",
+            "rule": "outside",
+            "to": "desk",
+            "tries": 1,
+        },
         **{"run": BREACH.run, "outcome": "sent", "reason": ""},
     }
     small_lake(lake.root)
     with open_views(lake) as views:
-        assert views.sql('SELECT state, "to", run FROM alerts').fetchall() == [("Breach", "desk", BREACH.run)]
+        assert views.sql('SELECT state, "to", run FROM alerts').fetchall() == [
+            ("Outside the limit", "desk", BREACH.run)
+        ]
 
 
 def test_the_same_state_of_the_same_run_is_told_once_by_whoever_tells_it(

@@ -1,107 +1,164 @@
-"""A run beside published ones over the same rows: which it takes, that it stays the same, and its replay."""
+"""Runs of an earlier version stay readable, and outputs of one run agree in sign, words and figures."""
 
+import hashlib
+import json
+import re
 from pathlib import Path
-from typing import NamedTuple
 
+import pyarrow as pa
 import pytest
-from conftest import SPEC, loans
+from audited_loans import audited
+from lake_of_runs import NEW, lake_of_runs
 
-from flows.partitions.years import spec_as_held
-from flows.runs.disclosure import with_earlier
-from flows.runs.index import published_beside, run_of
-from flows.runs.record import publish, summarise
-from flows.runs.replay import replay_run
-from flows.runs.signatures import protect, verify_run
-from schemas.audit.spec import AuditSpec
-from schemas.errors import IntegrityError, SpecError
+from flows.outcome.conclusion import ending_of_run
+from flows.outcome.ending import Name, checks_of, shown
+from flows.runs.first_page import first_page, summary
+from flows.runs.index import digest, listed, run_of
+from flows.runs.summary import read_summary
+from schemas.audit.limits import Verdicts
+from schemas.questions import QUESTIONS, QUESTIONS_BEFORE, STATES, STATES_BEFORE
+from schemas.tables.verdicts import VERDICTS, effect_words, in_approval, row_words
+from schemas.terms import State, Theory
 from tasks.lake.store import Lake
-from tasks.pipeline.registry import read_spec
-from tasks.plan import plan, walk
+from tasks.lake.views import open_views
 
-METHODS = SPEC[SPEC.index("methods:") : SPEC.index("thresholds:")]
-TEXT = SPEC.replace(METHODS, "methods: {adjusted: null, fgce: null}\nmodel: {kind: none}\n").replace(
-    "model: {kind: logistic_regression, folds: 5}\n", ""
-)
-HOME = {"source.keep": "{purpose: [buy]}"}
-HANDED = ("publication", "publication_rows", "publication_kinds")
+THEN = {key: before for before, key in (QUESTIONS_BEFORE | STATES_BEFORE).items()}
+"""Key -> what an earlier version called it."""
 
 
-class Held(NamedTuple):
-    """A lake of two runs of one file: the first of some loans and published, the second of all and beside it."""
-
-    place: Path
-    lake: Lake
-    first: str
-    second: str
-    warnings: list[str]
-
-
-def spec_of(place: Path, **more: str) -> AuditSpec:
-    given = {key.replace("__", "."): value for key, value in more.items()}
-    return read_spec(TEXT, "loans.yaml", {"source.path": str(place / "loans.csv"), **given}).spec
+def _then(value: object) -> object:
+    """A value of a document in the keys of an earlier version."""
+    if isinstance(value, dict):
+        return {name: _then(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_then(part) for part in value]
+    return THEN.get(value, value) if isinstance(value, str) else value
 
 
-def audited(spec: AuditSpec, lake: Lake) -> tuple[str, list[str]]:
-    """The run of a spec, stage by stage, and what is warned of."""
-    planned = plan(spec_as_held(spec, lake))
-    done = walk(planned.steps, lambda step, given: step.stage.run(lake, given, step.settings, step.modules))
-    publish(lake, planned, done)
-    return planned.run, summarise(lake, planned.spec, planned.run, done).warnings
+def earlier(place: Path) -> Lake:
+    """The lake of three runs as version 1.3 of report.json had it, with effects on denial."""
+    limits = {"direct": {"points": 0.02}, "total": 0.05, "outcome": 0.8}
+    lake = lake_of_runs(place, spec={"verdicts": {"limits": limits, "gate": ["direct", "outcome"]}})
+    (artifact,) = (a for a in run_of(lake, NEW).partitions[0].tables if a.table == "published_verdicts")
+    rows = lake.read(artifact)
+    for name in ("theory", "state"):
+        at = rows.column_names.index(name)
+        rows = rows.set_column(at, rows.schema.field(name), pa.array([THEN.get(v, v) for v in rows[name].to_pylist()]))
+    others = {a.table: lake.read(a) for a in run_of(lake, NEW).partitions[0].tables if a.table != artifact.table}
+    tables = {**others, artifact.table: rows}
+    made = lake.publish("publish", "1" * 32, tables, {}, {}).model_dump(mode="json", exclude={"reused"})
+    for path in lake.storage.glob("runs/*/manifest.json"):
+        content = json.loads(lake.storage.read(path) or b"")
+        content.pop("sha256")
+        report_path = f"reports/{content['run']}/report.json"
+        document = _then(json.loads(lake.storage.read(report_path) or b"")) | {"schema_version": "1.3"}
+        columns = document["theories"]["columns"]
+        stored = rows.to_pylist()
+        document["theories"]["rows"] = [[row[name] for name in columns] for row in stored]
+        for group in document["groups"]:
+            for row in group["verdicts"]:
+                if row["theory"] in ("direct", "total"):
+                    ends = row["effect"]["value"], row["interval"]["high"], row["interval"]["low"]
+                    value, low, high = (None if end is None else -end for end in ends)
+                    row["effect"]["value"], row["interval"]["low"], row["interval"]["high"] = value, low, high
+        report = json.dumps(document).encode()
+        lake.write_file(report_path, report)
+        content |= {"state": THEN.get(content["state"], content["state"]), "partitions": [made]}
+        content["exported"] = {"report.json": hashlib.sha256(report).hexdigest()}
+        lake.write_file(path, json.dumps({**content, "sha256": digest(content)}, indent=1).encode())
+    return lake
 
 
 @pytest.fixture(scope="module")
-def held(tmp_path_factory: pytest.TempPathFactory) -> Held:
-    place = tmp_path_factory.mktemp("earlier")
-    loans(200).to_csv(place / "loans.csv", index=False)
+def lakes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, Lake]:
+    place = tmp_path_factory.mktemp("versions")
+    gate = {"verdicts": {"gate": ["similar_applicants", "approval_rates"]}}
+    return earlier(place / "then"), lake_of_runs(place / "now", spec=gate)
+
+
+def test_a_run_of_before_is_listed_shown_and_judged_as_one_of_now(lakes: tuple[Lake, Lake]) -> None:
+    then, now = lakes
+    stored = then.storage.read(f"runs/{NEW}/manifest.json") or b""
+    assert b'"breach"' in stored and b'"direct"' in stored  # noqa: PT018
+    assert {run.run: (run.state, run.theories) for run in listed(then)} == {
+        run.run: (run.state, run.theories) for run in listed(now)
+    }
+    assert len(listed(then, state=State.OUTSIDE)) == 1
+    assert read_summary(then, NEW).question_states == read_summary(now, NEW).question_states
+    pages = [first_page(lake, NEW)[0] for lake in lakes]
+    assert summary(pages[0], "x") == summary(pages[1], "x")
+    for name in ("theories", "groups", "questions"):
+        assert pages[0][name] == json.loads(json.dumps(pages[1][name])), name
+    assert ending_of_run(then, NEW).name is Name.OUTSIDE
+    assert ending_of_run(then, NEW).message == ending_of_run(now, NEW).message
+    settings = Verdicts.model_validate(run_of(then, NEW).spec["verdicts"])
+    assert settings.gate == (Theory.SIMILAR_APPLICANTS, Theory.APPROVAL_RATES)
+
+
+def test_tables_and_queries_have_the_keys_of_now(lakes: tuple[Lake, Lake]) -> None:
+    query = "SELECT DISTINCT theory, state FROM published_verdicts ORDER BY ALL"
+    answers = []
+    for lake in lakes:
+        with open_views(lake, tables=("published_verdicts",)) as connection:
+            answers.append(connection.execute(query).fetchall())
+        table = run_of(lake, NEW).published(VERDICTS.name)
+        assert table is not None
+        assert set(lake.read(table)["theory"].to_pylist()) <= set(Theory)
+        assert set(lake.read(table, ["state"])["state"].to_pylist()) <= set(State)
+    assert answers[0] == answers[1]
+
+
+def test_names_of_endings_in_records_of_before_are_read() -> None:
+    assert [Name(name) for name in ("Breach", "Within", "Insufficient evidence")] == [
+        Name.OUTSIDE,
+        Name.WITHIN,
+        Name.INCONCLUSIVE,
+    ]
+
+
+def _figures(text: str) -> list[str]:
+    return re.findall(r"[-+]?\d+(?:\.\d+)?", text.replace("\N{MINUS SIGN}", "-"))
+
+
+@pytest.mark.slow
+def test_verdict_terminal_json_and_message_of_one_run_agree(tmp_path_factory: pytest.TempPathFactory) -> None:
+    place, run = audited(tmp_path_factory)
     lake = Lake(place / "lake")
-    first, _ = audited(spec_of(place, **HOME), lake)
-    protect(lake, first, protected=True)
-    return Held(place, lake, first, *audited(spec_of(place), lake))
-
-
-def test_a_published_run_is_taken_into_account(held: Held) -> None:
-    lake, first, second = held.lake, held.first, held.second
-    assert second != plan(spec_of(held.place)).run, "another run is published: another key"
-    assert run_of(lake, second).beside == (first,)
-    [told] = [words for words in held.warnings if "published" in words]
-    assert f"would follow from this run beside {first}, which is published: more is withheld" in told
-    [handed] = [step.artifacts for step in plan(spec_as_held(spec_of(held.place), lake)).steps if step.artifacts]
-    assert [f"earlier_{name}" for name in HANDED] == [artifact.table for artifact in handed]
-    sealed = next(part for part in run_of(lake, second).lineage if part["stage"] == "publish")
-    assert {artifact.sha256 for artifact in handed} <= {given["sha256"] for given in sealed["inputs"]}
-
-
-def test_a_published_run_that_is_made_again_is_the_same(held: Held) -> None:
-    lake, narrow, wide = held.lake, spec_of(held.place, **HOME), spec_of(held.place)
-    assert plan(spec_as_held(narrow, lake)).run == held.first
-    protect(lake, held.second, protected=True)
-    assert plan(spec_as_held(narrow, lake)).run == held.first
-    assert plan(spec_as_held(wide, lake)).run == held.second
-    assert published_beside(lake, held.first) == [], "they were audited together"
-    strict = with_earlier(spec_of(held.place, disclosure__profile="strict"), lake).disclosure.beside
-    assert {each.run for each in strict} == {held.first, held.second}
-    protect(lake, held.second, protected=False)
-
-
-def test_which_runs_are_left_out_or_refused(held: Held) -> None:
-    place, lake = held.place, held.lake
-    internal = spec_of(place, disclosure__profile="internal")
-    assert with_earlier(internal, lake) == internal
-    assert with_earlier(spec_of(place, row_id="null"), lake).disclosure.beside == (), "rows under another identifier"
-    named = with_earlier(spec_of(place, disclosure__beside=f"[{held.second}]"), lake).disclosure.beside
-    assert [each.run for each in named] == sorted([held.first, held.second])
-    with pytest.raises(SpecError, match="shares no rows"):
-        with_earlier(spec_of(place, disclosure__beside=f"[{held.first}]", row_id="null"), lake)
-    with pytest.raises(SpecError, match="no run"):
-        with_earlier(spec_of(place, disclosure__beside="[loans-2024-0000000000]"), lake)
-
-
-def test_a_replay_takes_the_runs_that_were_named_then(held: Held) -> None:
-    protect(held.lake, held.first, protected=False)
-    steps = replay_run(held.lake.root, held.second)
-    assert all(step["equal"] for step in steps)
-    assert verify_run(held.lake.location, held.second)["altered"] == 0
-    [table] = [a for part in run_of(held.lake, held.first).partitions for a in part.tables if a.table == HANDED[0]]
-    (held.lake.root / table.path).unlink()
-    with pytest.raises(IntegrityError):
-        replay_run(held.lake.root, held.second)
+    report, _ = first_page(lake, run)
+    terminal = " ".join(" ".join(summary(report, "report.html", width=None)).split())
+    checks, ending = checks_of(lake, run_of(lake, run)), ending_of_run(lake, run)
+    table = run_of(lake, run).published(VERDICTS.name)
+    assert table is not None
+    rows = [row for row in lake.read(table).to_pylist() if row["role"] == "primary" and not row["withheld"]]
+    assert rows
+    listed_rows = [dict(zip(report["theories"]["columns"], row, strict=True)) for row in report["theories"]["rows"]]
+    by_group = {
+        (group["group"], row["theory"], row["measure"]): row for group in report["groups"] for row in group["verdicts"]
+    }
+    states = {row["theory"]: row for row in report["questions"]}
+    for row in rows:
+        turned = in_approval(row)
+        key = {name: row[name] for name in ("theory", "group", "measure", "role")}
+        (listed_row,) = (
+            r for r in listed_rows if key.items() <= r.items() and r["decision_maker"] == row["decision_maker"]
+        )
+        judged = by_group[row["group"], row["theory"], row["measure"]]
+        assert listed_row["value"] == judged["effect"]["value"] == turned["value"]
+        assert (listed_row["low"], listed_row["limit"]) == (turned["low"], turned["limit"])
+        assert listed_row["state"] == judged["state"] == row["state"]
+        assert judged["state_words"] == STATES[State(row["state"])].words
+        if row["theory"] == Theory.SIMILAR_APPLICANTS and row["value"] is not None:
+            value = _figures(effect_words(row))[0]
+            assert float(value) == float(_figures(judged["effect"]["shown"])[0])
+            assert (float(value) < 0) == (row["value"] > 0), "more denials are fewer approvals"
+    for theory, answer in states.items():
+        name = QUESTIONS[Theory(theory)]
+        assert answer["question"] == name.words
+        assert f"{name.short} " in terminal
+        assert STATES[State(answer["state"])].words in terminal
+    worst = next((row for row in checks.deciding if row_words(row) in ending.message), None)
+    if ending.name is Name.OUTSIDE:
+        assert worst is not None
+        assert shown(worst)["value [interval]"] in ending.message
+        assert shown(worst)["question"] == QUESTIONS[Theory(worst["theory"])].short
+    assert ending.name == STATES[State(report["state"])].words or report["state"] in ("no_limit", "not_run")

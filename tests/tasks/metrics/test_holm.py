@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from tasks.metrics.algorithm.verdicts import step_down
+from tasks.numerics.statistics.intervals import step_down
 
 ps = st.lists(st.floats(0, 1), min_size=1, max_size=12).map(np.array)
 

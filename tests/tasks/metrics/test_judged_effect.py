@@ -1,16 +1,17 @@
 """From the tables of the judged effect to its state: hull of readings, parts, findings, words."""
 
+import shlex
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from schemas.audit.limits import Limits, PartSettings, Verdicts
-from schemas.findings import sentence
+from schemas.findings import command, sentence
 from schemas.tables.verdicts import published_findings
 from schemas.terms import State, Theory
 from tasks.metrics.algorithm.verdicts import Case, Counts, Hull, Limit, Rules, judge
-from tasks.metrics.readings import Facts, findings_of, findings_table, judged_case
+from tasks.metrics.readings import Facts, findings_of, findings_table, judged_case, seen_in_part, states_of_choices
 
 SETTINGS = Verdicts(columns_complete=True)
 WHOSE = ("lender", "race", "B")
@@ -105,10 +106,14 @@ def test_files_that_are_missing_by_decision_open_the_state_and_random_gaps_do_no
 
 def test_an_excess_without_a_decision_counts_as_denied_and_no_sample_settles_it():
     ended = left_out(excess=0.22, excess_se=0.01)
-    facts = Facts(row(), readings={"undecided": reading(0.16, 0.16)}, left_out={"no decision": ended})
-    open_state, reason = state(facts)
+    narrow = Facts(row(), readings={"undecided": reading(0.08, 0.08)}, left_out={"no decision": ended})
+    open_state, reason = state(narrow)
     assert open_state is State.INCONCLUSIVE
     assert "no number of applications settles it" in reason
+    facts = Facts(row(), readings={"undecided": reading(0.16, 0.16)}, left_out={"no decision": ended})
+    open_state, reason = state(facts)
+    assert open_state is State.UNRELIABLE
+    assert reason.startswith("files left out, or without a decision, widen the interval by")
     (finding,) = findings_of({WHOSE: facts}, None, SETTINGS)
     assert finding["kind"] == "undecided"
     assert "30 of 100 B and 3 of 100 A applications ended without a decision" in sentence(
@@ -186,3 +191,100 @@ def test_a_hull_shows_a_side_only_if_every_reading_does():
     assert hull.bound(0.05, upper=True) == Estimated(0.05, 0.01).bound(0.05, upper=True)
     assert hull.bound(0.05, upper=False) == Estimated(0.0, 0.01).bound(0.05, upper=False)
     assert hull.error == 0.01
+
+
+def test_the_harm_seen_in_a_part_follows_from_errors_and_critical_value_of_the_parts():
+    parts = [part(str(n), 0.01, n=n, se=0.5 / n**0.5, above=0.01 - 3 * 0.5 / n**0.5) for n in (60, 200, 700)]
+    seen = seen_in_part(Facts(row(), parts=parts), SETTINGS)
+    assert seen is not None
+    assert seen.n == 200
+    assert seen.points == pytest.approx(0.05 + (3 + 0.8416) * 0.5 / 200**0.5, abs=1e-4)
+    # a small group has no part of 200, a rare outcome a smaller limit
+    small = seen_in_part(Facts(row(n=120), parts=parts), SETTINGS)
+    assert small is not None
+    assert (small.n, small.points > seen.points) == (100, True)
+    rare = seen_in_part(Facts(row(limit=0.005), parts=parts), SETTINGS)
+    assert rare is not None
+    assert rare.points == pytest.approx(seen.points - 0.05 + 0.0125)
+    none = Verdicts(limits=Limits(part=None))
+    assert seen_in_part(Facts(row(), parts=parts), none) is None
+    assert seen_in_part(Facts(row(), parts=[]), SETTINGS) is None
+    assert seen_in_part(Facts(row(value=None), parts=parts), SETTINGS) is None
+    assert seen_in_part(Facts(row(n=40), parts=parts), SETTINGS) is None
+
+
+def verdict_row(group: str, value: float, **fields: Any) -> dict[str, Any]:
+    about = {"theory": "similar_applicants", "role": "primary", "method": "adjusted", "measure": "adjusted_effect"}
+    about |= {"decision_maker": "lender", "protected_attribute": "race", "group": group, "reference_group": "A"}
+    numbers = {"value": value, "se": 0.005, "df": None, "bias": 0.0, "limit": 0.02, "side": "at_most", "p_breach": 0.5}
+    counts = {"n": 1000, "events": 200, "n_reference": 3000, "events_reference": 600}
+    return about | numbers | counts | fields
+
+
+def choice(number: int, value: float) -> dict[str, Any]:
+    return {"number": number, "value": value, "se_at_limit": 0.005, "df": None, "limit": 0.02}
+
+
+def test_each_choice_is_judged_together_with_the_other_groups_by_the_same_choice():
+    rows = [verdict_row("B", 0.03), verdict_row("C", 0.03), verdict_row("D", 0.0, p_breach=None)]
+    # 1.8 errors beyond the limit: outside alone, open where another group is judged beside it and is not outside
+    choices = {
+        ("lender", "race", "B"): [choice(1, 0.029), choice(2, 0.029), choice(3, 0.0)],
+        ("lender", "race", "C"): [choice(1, 0.0), choice(2, 0.05), choice(3, 0.0)],
+        ("lender", "race", "D"): [choice(1, 0.5)],
+    }
+    states = states_of_choices(rows, choices, Rules())
+    assert [state for _, state in states["lender", "race", "B"]] == [*(State.INCONCLUSIVE, State.OUTSIDE, State.WITHIN)]
+    assert [row["number"] for row, _ in states["lender", "race", "C"]] == [1, 2, 3]
+    assert ("lender", "race", "D") not in states, "a row that is not judged has no state by any choice"
+    alone = states_of_choices(rows[:1], choices, Rules())
+    assert alone["lender", "race", "B"][0][1] is State.OUTSIDE
+    widened = states_of_choices([verdict_row("B", 0.03, bias=0.1)], choices, Rules())
+    assert {state for _, state in widened["lender", "race", "B"]} == {State.INCONCLUSIVE}
+    assert states_of_choices(rows, {}, Rules()) == {}
+
+
+def test_few_denials_of_the_group_may_pass_and_never_breach():
+    few = {"events": 6, "limit": 0.005}
+    assert state(Facts(row(**few, value=-0.002, se_at_limit=0.002)))[0] is State.WITHIN
+    crossing, reason = state(Facts(row(**few, value=0.004, se_at_limit=0.002)))
+    assert (crossing, reason) == (
+        State.INCONCLUSIVE,
+        "the group has fewer than the 10 denials or approvals that a verdict needs",
+    )
+    beyond = Facts(row(**few, value=0.05, se_at_limit=0.002), parts=[part("refinance", 0.25)])
+    assert state(beyond)[0] is State.INCONCLUSIVE
+    reference = Facts(row(value=-0.002, se_at_limit=0.002, events_reference=6))
+    assert state(reference)[0] is State.INCONCLUSIVE
+
+
+def test_a_second_estimate_that_differs_is_a_finding_in_words():
+    facts = Facts(row(value=0.10), readings={"targeted": reading(0.05, -0.05, se=0.01)})
+    (finding,) = findings_of({WHOSE: facts}, None, SETTINGS)
+    assert finding["kind"] == "form"
+    words = sentence(finding | {"reference_group": "A"})
+    assert words.startswith("The result depends on the form of the rule")
+    assert "gives 5 points less often, this one 10 points less often" in words
+
+
+@pytest.mark.parametrize(
+    ("kind", "part_name", "words"),
+    [
+        ("copies", "", "FROM copied_rows WHERE run = 'r-1'"),
+        ("undecided", "", "FROM abandoned a JOIN abandoned_memberships m"),
+        ("part", "product: refinance", "CAST(a.\\\"product\\\" AS VARCHAR) = 'refinance'"),
+        ("place", "", "ORDER BY value DESC"),
+        ("ratio", "", "AND NOT a.favourable"),
+    ],
+)
+def test_a_finding_has_a_command_that_a_shell_reads(kind: str, part_name: str, words: str):
+    line = command({"kind": kind, "group": "O'Neil", "protected_attribute": "race", "part": part_name}, "r-1")
+    assert words in line
+    (*start, query) = shlex.split(line)
+    assert start == ["evenhand", "sql"]
+    assert kind == "copies" or "'O''Neil'" in query
+
+
+def test_a_part_that_is_a_range_has_no_command():
+    assert not command({"kind": "part", "group": "B", "protected_attribute": "race", "part": "dti: above 40"}, "r-1")
+    assert not command({"kind": "bands", "group": "B", "protected_attribute": "race", "part": ""}, "r-1")

@@ -101,7 +101,7 @@ def test_a_year_of_a_back_fill_is_recorded_as_insufficient(tmp_path: Path) -> No
     lake = Lake(tmp_path / "lake")
     attempt = audit_year(yearly_spec(tmp_path), WITHIN, lake)
     assert (attempt.state, attempt.exit_code) == ("inconclusive", ExitCode.INCONCLUSIVE)
-    assert attempt.message.startswith(f"insufficient evidence in {WITHIN}: too few are ")
+    assert attempt.message.startswith(f"inconclusive in {WITHIN}: too few are ")
     assert (attempt.run, lake.storage.glob("stages/score/*")) == (None, [])
 
 

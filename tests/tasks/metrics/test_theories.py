@@ -14,7 +14,7 @@ from schemas.tables.verdicts import AGREEMENT, VERDICTS, effect_words, limit_wor
 from schemas.terms import Note, State, Theory
 from tasks.metrics import verdicts
 from tasks.metrics.algorithm.measures import Family, Given, Statistic
-from tasks.metrics.algorithm.verdicts import Case, Limit
+from tasks.metrics.algorithm.verdicts import Case, Limit, overall
 from tasks.metrics.publish import measures as publish
 from tasks.metrics.publish.algorithm.profiles import POLICIES
 from tasks.metrics.verdicts import NOT_DIRECT, NOT_TAKEN, Gathered
@@ -93,6 +93,41 @@ def test_each_theory_has_its_own_state() -> None:
     found = states(gathered(effect("adjusted_effect", 0.1), effect("cst_effect", 0.0), effect("st_effect", 0.1)))
     assert (found[Theory.SIMILAR_APPLICANTS], found[Theory.CAUSAL_MODEL]) == (State.OUTSIDE, State.WITHIN)
     assert (found[Theory.PATH_TO_APPROVAL], found[Theory.MODEL_REASONS]) == (State.NOT_RUN, State.NOT_RUN)
+
+
+def test_a_contradicted_graph_makes_the_causal_question_unreliable_and_no_other() -> None:
+    measured = effect("adjusted_effect", 0.1), effect("cst_effect", 0.0), effect("st_effect", 0.1)
+    found = replace(gathered(*measured), contradicted="9 of 20 are rejected")
+    judged = verdicts.judged(found, [], found.verdicts)
+    causal = judged.theories[Theory.CAUSAL_MODEL]
+    assert (causal.state, causal.reason) == (State.UNRELIABLE, "9 of 20 are rejected")
+    assert judged.theories[Theory.SIMILAR_APPLICANTS].state is State.OUTSIDE
+    (row,) = [row for row in judged.rows if row.case.theory is Theory.CAUSAL_MODEL]
+    assert (row.state, row.case.value) == (State.UNRELIABLE, 0.0), "the measure stays"
+    without = states(replace(gathered(*measured), contradicted=""))
+    assert without[Theory.CAUSAL_MODEL] is State.WITHIN
+    unmeasured = replace(gathered(effect("cst_effect", math.nan, note="too few")), contradicted="9 of 20 are rejected")
+    assert states(unmeasured)[Theory.CAUSAL_MODEL] is State.INCONCLUSIVE, "nothing was measured that could rest on it"
+
+
+def test_an_unreliable_answer_is_no_pass_and_no_finding() -> None:
+    gate = (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL)
+    for other, expected in ((State.WITHIN, State.INCONCLUSIVE), (State.OUTSIDE, State.OUTSIDE)):
+        of = {Theory.SIMILAR_APPLICANTS: other, Theory.CAUSAL_MODEL: State.UNRELIABLE}
+        assert overall(of, gate, named=False) is expected
+
+
+def test_a_rate_of_few_people_has_its_counts_and_no_state_where_the_rows_are_public() -> None:
+    statistics = [*EVERYBODY, *decided(Asian=(3, 7))]
+    found = tables(gathered(effect("adjusted_effect", 0.0), statistics=statistics), profile="published")
+    rows = [row for row in found[VERDICTS.name].to_pylist() if row["role"] == "primary"]
+    few = [row for row in rows if row["group"] == "Asian"]
+    assert few
+    assert {(row["state"], row["reason"], row["value"], row["low"], row["n"]) for row in few} == {
+        (State.NOT_RUN, "3 of 7 denied", None, None, 7)
+    }
+    assert not any(row["withheld"] for row in rows)
+    assert all(row["value"] is not None for row in rows if row["group"] == "Black" and row["measure"] != "cst_effect")
 
 
 def test_a_method_that_refused_a_judged_group_is_no_pass() -> None:

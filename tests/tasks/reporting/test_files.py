@@ -118,10 +118,13 @@ def test_the_first_page_says_no_banned_word(made, name):
 def test_the_first_page_holds_its_parts_in_order(made):
     said = words_of(made["boston"][FIRST].decode())
     parts = (
-        *("Mortgage applications, an example · 1,988 decisions · draft", "Black applicants were approved less often"),
-        *("What was found", "Outside the limit", "Of 100 applicants approved: white 91, Hispanic 77, Black 68."),
-        *("Black compared with white, points of approval", "−23 [−30, −17]", "−14 [−20, −7]", "−18 [−25, −12]"),
-        *("What would change this", "Do next", "What this cannot tell", "Signed", DRAFT),
+        "Mortgage applications, an example, 1990 · 1,988 decisions",
+        "audited 27 November 2026 · not signed yet",
+        "Mortgage applications, an example, 1990: Black applicants were approved less often",
+        *("What was found", "Question", "Result (95 % interval)", "Against the limit", "How reliable"),
+        *("Of 100 applicants approved: Black 68, Hispanic 77, white 91.", "Outside the limit", "What the words mean"),
+        *("Points of approval: Black compared with white", "−23 [−30, −17]", "−14 [−20, −7]", "−18 [−25, −12]"),
+        *("Do next", "What this cannot show"),
     )
     places = [said.index(part) for part in parts]
     assert places == sorted(places)
@@ -129,9 +132,9 @@ def test_the_first_page_holds_its_parts_in_order(made):
 
 def test_a_figure_that_is_missing_says_so(made):
     said = words_of(made["nothing"][FIRST].decode())
-    assert "Inconclusive." in said
+    assert "no group has enough applicants for a result." in said
     assert said.count("Not run: no figure.") >= 3
-    assert "Nothing that this page looks for." in said
+    assert "Nothing to do now." in said
 
 
 def test_limits_are_drawn_as_they_are_printed(made):

@@ -56,7 +56,7 @@ def test_no_link_leads_to_a_page_that_is_not_made_and_the_page_says_how_to_make_
 
 def test_page_and_document_say_whose_rows_they_are_of(given: Material) -> None:
     made = files(given)
-    assert ", lender_id TWIN01 · " in made[FIRST].decode()
+    assert '<p class="kicker">Lender TWIN01, 1990 ·' in made[FIRST].decode()
     assert ", lender_id TWIN01" in made["pages/approval-rates.html"].decode()
     assert json.loads(made[DOCUMENT])["partition"] == {"column": "lender_id", "value": "TWIN01"}
     assert json.loads(files(material(boston()))[DOCUMENT])["partition"] is None

@@ -31,7 +31,7 @@ def said(files: dict[str, bytes]) -> str:
 @pytest.mark.parametrize(
     ("signed", "kicker", "words"),
     [
-        (Signed(), "draft", "Draft. Prepared by: open. Reviewed by: open. Approved by: open."),
+        (Signed(), "not signed yet", "not signed yet"),
         (
             Signed("prepared", (ANN,), head=HEAD),
             "draft, prepared",
@@ -47,7 +47,7 @@ def said(files: dict[str, bytes]) -> str:
         (Signed("rejected", (NO,), head=HEAD), "rejected", "Rejected by Bob Ray, 2026-11-23: wrong year wrong year"),
         (
             Signed(before="The run before, r-1, was approved by Bob Ray, on other data."),
-            "draft",
+            "not signed yet",
             "Approved by: open. The run before, r-1, was approved by Bob Ray, on other data.",
         ),
     ],
@@ -55,7 +55,7 @@ def said(files: dict[str, bytes]) -> str:
 )
 def test_the_first_page_and_report_json_say_who_signed(signed: Signed, kicker: str, words: str) -> None:
     files = made(signed)
-    assert f"decisions · {kicker} " in said(files)
+    assert f"audited 27 November 2026 · {kicker} " in said(files)
     assert words in said(files)
     found = Report.model_validate(json.loads(files["report.json"])).signatures
     assert [(each.name, each.role, each.key) for each in found] == [(s.by, s.role, s.key) for s in signed.signatures]

@@ -131,7 +131,7 @@ def page_of(years, rule=RULE):
 def test_the_page_draws_the_band_against_the_limit_and_escapes_names():
     html = page_of(YEARS)
     assert "Years against their limits" in html
-    assert "beyond the limit (Black since 2016)" in html
+    assert "outside the limit (Black since 2016)" in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
     assert "two years cannot tell a change from wandering" in html.lower()
 

@@ -178,6 +178,7 @@ def test_a_file_is_asked_with_one_attribute_exchanged_at_a_time(place: Path, inp
             "the model takes shade, which tells the group, and not group",
         ),
         (RACE, {"applicant_race_1": ["5", "3"]}, "the model takes applicant_race_1 beside black"),
+        (RACE, {"nearly": [0, 1]}, "the model takes nearly beside black"),
     ],
 )
 def test_what_cannot_be_exchanged_is_refused_with_its_reason(
@@ -187,6 +188,8 @@ def test_what_cannot_be_exchanged_is_refused_with_its_reason(
     for name, values in extra.items():
         lighter = np.random.default_rng(1).integers(0, 2, len(frame))
         chosen = frame["black"] if len(values) == 2 else np.where(frame["black"], 2, lighter)
+        if name == "nearly":  # of 100 applicants it tells the group of 97
+            chosen = np.where(np.arange(len(frame)) % 33 == 0, 1 - frame["black"], frame["black"])
         frame[name] = np.array(values, dtype=object)[chosen]
         columns[name] = {"type": "continuous" if isinstance(values[0], int) else "nominal"}
     if "shade" in extra:

@@ -2,19 +2,22 @@
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from schemas.audit.column import ColumnSpec
 from schemas.audit.spec import Protected
-from schemas.blocks import DATES, words_of
+from schemas.blocks import DATES, is_place, words_of
 from schemas.tables.readings import (
     CARRIERS,
+    CHOICES,
     JUDGED_EFFECTS,
     LEFT_OUT,
     NO_DECISION,
@@ -23,18 +26,20 @@ from schemas.tables.readings import (
     WRITTEN_BY_ADJUST,
 )
 from schemas.terms import Kind
-from tasks.methods.adjusted.adjust.rows import control
-from tasks.methods.adjusted.adjust.settings import AdjustSettings
+from tasks.methods.adjusted.adjust.rows import Case, control, judged
+from tasks.methods.adjusted.adjust.settings import AdjustSettings, Filled, one_sided
+from tasks.methods.adjusted.algorithm.choices import Chosen
+from tasks.methods.adjusted.algorithm.choices import choices as every_choice
 from tasks.methods.adjusted.algorithm.design import Applications, Block, Control
 from tasks.methods.adjusted.algorithm.detection import NORMAL_95, telling
 from tasks.methods.adjusted.algorithm.estimators import POOR, Effect
-from tasks.methods.adjusted.algorithm.examined import Examined, Files, Rules, approval_error
+from tasks.methods.adjusted.algorithm.examined import Examined, Files, Rules, approval_error, are_codes
 from tasks.methods.adjusted.algorithm.expected import LimitRule
-from tasks.methods.adjusted.algorithm.ladder import Ladder
+from tasks.methods.adjusted.algorithm.ladder import Ladder, primary_rung
 from tasks.methods.adjusted.algorithm.parts import Rules as PartRules
 from tasks.methods.adjusted.algorithm.parts import Split, split_of_number
 from tasks.numerics.arrays import Bools, Ints
-from tasks.preprocessing.columns import groups_of
+from tasks.preprocessing.columns import groups_of, without_copies
 
 FEWEST_VALUES = 6
 """Of a column whose rows may hang together."""
@@ -44,6 +49,77 @@ MONTHS, QUARTERS, HALVES = 12, 3, 6
 
 # --------------------------------------------------------------------------------------------------------------------
 # Input: applications of the lender, with a decision and without, and the ways to part them.
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The applications of an audit: those with a decision, without copies, and those without one."""
+
+    applications: pa.Table
+    abandoned: pa.Table
+    """Without a decision; of the same columns."""
+    memberships: pa.Table
+    """Groups of all of them."""
+    sided: Mapping[str, Filled]
+    """Controls that the decision sets, with the share of each side that has a value."""
+
+    @classmethod
+    def of(
+        cls,
+        applications: pa.Table,
+        copied_rows: pa.Table,
+        memberships: pa.Table,
+        abandoned: pa.Table,
+        abandoned_memberships: pa.Table,
+        settings: AdjustSettings,
+    ) -> "Sample":
+        """From the tables that the stage reads."""
+        applications = without_copies(applications, copied_rows)
+        everybody = memberships
+        if len(abandoned):  # the groups of refused rows stand in both tables
+            decided = pc.is_in(memberships["row_id"], value_set=applications["row_id"].combine_chunks())
+            everybody = pa.concat_tables([memberships.filter(decided), abandoned_memberships])
+        return cls(applications, abandoned, everybody, one_sided(applications, settings.columns))
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What is examined of the lender's decisions and one protected attribute, with the settings for it."""
+
+    case: Case
+    settings: AdjustSettings
+    """With the name of the primary rung."""
+    rung: int
+    """The primary one."""
+    files: Files
+    cluster: str | None
+    """Column of the clusters."""
+    rules: Rules
+
+    @classmethod
+    def of(cls, case: Case, sample: Sample, settings: AdjustSettings) -> "Examination | None":
+        """None where the data have no column of the block that was to be judged."""
+        of_case = judged(settings, case)
+        rung = primary_rung(case.applications, of_case.ladder)
+        if rung is None:
+            return None
+        p = next(p for p in settings.protected if p.name == case.attribute)
+        files, cluster = files_of(sample, p, of_case)
+        return cls(case, of_case, rung, files, cluster, rules_of(settings))
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """Names of the blocks that are adjusted for."""
+        return tuple(block.name for block in self.case.applications.blocks[: self.rung])
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """The decision maker and the protected attribute."""
+        return {"decision_maker": self.case.decision_maker, "protected_attribute": self.case.attribute}
+
+    def rng(self) -> np.random.Generator:
+        """Draws the critical value of the parts: the same whenever the same attribute is examined."""
+        return np.random.default_rng([self.settings.seed, crc32(f"parts|{self.case.attribute}".encode())])
 
 
 def rules_of(settings: AdjustSettings) -> Rules:
@@ -59,24 +135,10 @@ def rules_of(settings: AdjustSettings) -> Rules:
     )
 
 
-def files_of(
-    applications: pa.Table,
-    abandoned: pa.Table,
-    memberships: pa.Table,
-    p: Protected,
-    left_out: Collection[str],
-    settings: AdjustSettings,
-) -> tuple[Files, str | None]:
-    """All applications of the lender with the groups of one attribute, and the column of their clusters.
-
-    Args:
-        applications: with a decision.
-        abandoned: without one; of the same columns.
-        memberships: groups of both.
-        p: the protected attribute.
-        left_out: controls that the decision sets.
-        settings: of the stage.
-    """
+def files_of(sample: Sample, p: Protected, settings: AdjustSettings) -> tuple[Files, str | None]:
+    """All applications of the lender with the groups of one attribute, and the column of their clusters."""
+    applications, abandoned, memberships = sample.applications, sample.abandoned, sample.memberships
+    left_out = {*sample.sided, *one_sided(applications, settings.splits)}
     names = [name for name in applications.column_names if name not in ("source_row", "outcome", "exempt")]
     rows = pa.concat_tables([applications.select(names), abandoned.select(names)]) if len(abandoned) else applications
     undecided = np.arange(rows.num_rows) >= applications.num_rows
@@ -121,6 +183,10 @@ def _splits(rows: pa.Table, name: str, column: ColumnSpec) -> list[Split]:
     if not DATES.isdisjoint(words_of(name)) and (times := _times(rows, name, column)):
         return times
     coded: Control = control(rows, name, column)
+    if column.type is Kind.CONTINUOUS and is_place(name) and are_codes(coded.values):
+        codes, at = np.unique(np.nan_to_num(coded.values, nan=-1.0), return_inverse=True)
+        names = tuple(f"{code:.0f}" for code in codes)
+        return [Split(name, names, np.where(np.isfinite(coded.values), at, -1).astype(np.int32))]
     if column.type is Kind.CONTINUOUS:
         finite = coded.values[np.isfinite(coded.values)]
         return [split_of_number(name, coded.values)] if len(np.unique(finite[:1000])) > 1 else []
@@ -219,6 +285,7 @@ def tables_of(
     results: Sequence[Examined],
     cluster: str | None,
     points: float,
+    chosen: Sequence[Chosen] = (),
 ) -> dict[str, list[dict[str, Any]]]:
     """Rows by the name of their table.
 
@@ -228,7 +295,9 @@ def tables_of(
         results: of each group.
         cluster: column whose rows hang together.
         points: the limit where denials and approvals are common.
+        chosen: the effects by other choices.
     """
+    numbers = {choice: number for number, choice in enumerate(every_choice(), 1)}
     out: dict[str, list[dict[str, Any]]] = {table.name: [] for table in WRITTEN_BY_ADJUST}
     for examined in results:
         of_group = {**identity, "group": files.groups[examined.group]}
@@ -250,6 +319,12 @@ def tables_of(
             out[LEFT_OUT.name].append(row)
         for name, carrier in examined.carriers.items():
             out[CARRIERS.name].append({**of_group, "column": name, **vars(carrier)})
+    for effect in chosen:
+        errors = {"se": effect.plain.se, "df": effect.plain.df, "se_at_limit": effect.at_limit.se}
+        out[CHOICES.name].append(
+            {**identity, "group": files.groups[effect.group], "number": numbers[effect.choice]}
+            | {**vars(effect.choice), "n": effect.n, "value": effect.value, **errors, "limit": effect.limit}
+        )
     return out
 
 

@@ -255,17 +255,11 @@ def _message(name: str, filled: Filled) -> str:
 
 
 def _in_source(spec: AuditSpec, names: list[str]) -> dict[str, Filled]:
-    """The shares by the rows of the source itself."""
-    from tasks.ingest import registry
-    from tasks.ingest.sources import raw
+    """The shares by the applications of the source, as its recipe reads them."""
+    from tasks.ingest import counts
 
-    columns = list(dict.fromkeys([spec.decision.column, *names]))
-    frame = registry.reader_of(spec.source).read(spec.source, columns).table.to_pandas().astype(object)
-    frame = frame.apply(lambda column: column.map(raw.canonical))
-    gone = raw.missing_cells(frame, spec.source, {}) | frame.isin(spec.source.exempt)
-    approved = frame[spec.decision.column].isin(spec.decision.favourable).to_numpy()
-    decided = approved | frame[spec.decision.column].isin(spec.decision.unfavourable).to_numpy()
-    return {name: _shares(~gone[name].to_numpy()[decided], approved[decided]) for name in names}
+    with counts.opened(spec) as table:
+        return counts.filled(table, names)
 
 
 def _shares(filled: Bools, favourable: Bools) -> Filled:

@@ -9,15 +9,16 @@ from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from schemas.tables.applications import APPLICATIONS, DECISIONS, EXCHANGED_DECISIONS, EXCHANGES, MEMBERSHIPS
 from schemas.tables.readings import ABANDONED, ABANDONED_MEMBERSHIPS, COPIED_ROWS, JUDGED_EFFECTS, WRITTEN_BY_ADJUST
 from schemas.terms import DecisionMaker
-from tasks.methods.adjusted.adjust.settings import AdjustSettings, adjust_settings, check_filled, one_sided, words
+from tasks.methods.adjusted.adjust.settings import AdjustSettings, adjust_settings, check_filled, words
 from tasks.methods.adjusted.tables import ADJUSTED_EXCHANGED, TABLES
 from tasks.pipeline.stage import OwnStage, Produced, stage
-from tasks.preprocessing.columns import without_copies
+
+CHOICES_ROWS = 20_000
+"""Of more applications the effect by other choices is left to `evenhand stability`."""
 
 
 @stage(
@@ -46,38 +47,29 @@ def adjust(
         SpecError: a control that the spec names has values on one side of the decision alone.
     """
     # these load what fits
-    from tasks.methods.adjusted.adjust.examination import effect_of, files_of, rules_of, tables_of, unjudged
+    from tasks.methods.adjusted.adjust.examination import Examination, Sample, effect_of, tables_of, unjudged
     from tasks.methods.adjusted.adjust.rows import cases, exchanged, judged, of_columns, rows_of, table_of
+    from tasks.methods.adjusted.algorithm.choices import grid
     from tasks.methods.adjusted.algorithm.examined import examine
     from tasks.methods.adjusted.algorithm.ladder import climb, primary_rung
 
-    applications = without_copies(applications, copied_rows)
-    sided = one_sided(applications, settings.columns)
-    check_filled(sided, settings.named)
+    sample = Sample.of(applications, copied_rows, memberships, abandoned, abandoned_memberships, settings)
+    check_filled(sample.sided, settings.named)
     tables = {table.name: [table.empty()] for table in (*TABLES, *WRITTEN_BY_ADJUST)}
-    left_out = {name: f"{name} is no control: {words(filled)}" for name, filled in sided.items()}
-    by_name = {p.name: p for p in settings.protected}
-    everybody = memberships
-    if len(abandoned):  # the groups of refused rows stand in both tables
-        decided = pc.is_in(memberships["row_id"], value_set=applications["row_id"].combine_chunks())
-        everybody = pa.concat_tables([memberships.filter(decided), abandoned_memberships])
-    for case in cases(applications, decisions, memberships, set(left_out), settings):
+    left_out = {name: f"{name} is no control: {words(filled)}" for name, filled in sample.sided.items()}
+    for case in cases(sample.applications, decisions, memberships, set(left_out), settings):
         # both decision makers are looked at with the same splits
         rng = np.random.default_rng([settings.seed, crc32(f"adjust|{case.attribute}".encode())])
         case_settings = judged(settings, case)
         ladder = climb(case.applications, case_settings.ladder, settings.level, rng)
-        rung = primary_rung(case.applications, case_settings.ladder)
-        if rung is None:
+        if primary_rung(case.applications, case_settings.ladder) is None:
             ladder = ladder.extended(unjudged(ladder))
-        elif case.decision_maker == DecisionMaker.LENDER:
-            p, without = by_name[case.attribute], set(left_out) | set(one_sided(applications, settings.splits))
-            files, cluster = files_of(applications, abandoned, everybody, p, without, case_settings)
-            rng = np.random.default_rng([settings.seed, crc32(f"parts|{case.attribute}".encode())])
-            results = examine(files, rules_of(settings), rng)
-            blocks = tuple(block.name for block in case.applications.blocks[:rung])
-            ladder = ladder.extended(effect_of(of_group, rung, blocks, ladder) for of_group in results)
-            identity = {"decision_maker": case.decision_maker, "protected_attribute": case.attribute}
-            rows = tables_of(identity, files, results, cluster, settings.limits.points)
+        elif case.decision_maker == DecisionMaker.LENDER and (of := Examination.of(case, sample, settings)):
+            results = examine(of.files, of.rules, of.rng())
+            ladder = ladder.extended(effect_of(of_group, of.rung, of.blocks, ladder) for of_group in results)
+            small = len(of.files.denied) <= CHOICES_ROWS
+            chosen = grid(of.files, of.rules) if small and settings.ladder.judged == "expected" else []
+            rows = tables_of(of.identity, of.files, results, of.cluster, settings.limits.points, chosen)
             for table in WRITTEN_BY_ADJUST:
                 if table is not JUDGED_EFFECTS or settings.ladder.judged == "expected":
                     tables[table.name].append(table_of(table, rows[table.name]))

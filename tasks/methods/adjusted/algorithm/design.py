@@ -68,7 +68,8 @@ CLIPPED = (0.01, 0.99)
 CONSTANT = 1e-10
 """A standard deviation this small relative to the largest value is rounding."""
 
-Form = Literal["squared", "linear"]
+Form = Literal["squared", "linear", "unclipped"]
+"""``unclipped`` has squares, and numbers as they are."""
 
 
 @dataclass(frozen=True)
@@ -85,25 +86,25 @@ class Coded:
 def code_control(control: Control, denied: Bools, used: Bools, form: Form) -> Coded:
     """Code a control on the rows in use.
 
-    A number enters standardised, in the form ``squared`` clipped at the 1st and 99th percentile and with its square. A
-    number with two values has no square and is not clipped; nor is one clipped that would be constant then. A category
-    enters as indicators against its most frequent level, the base, and levels of fewer than 30 rows share one. They
-    have none if they are fewer than 30 rows together, all of one decision: it would separate the whole rung. A
-    category whose levels are all so rare has no columns.
+    A number enters standardised, in the form ``squared`` clipped at the 1st and 99th percentile and with its square, in
+    the form ``unclipped`` with its square alone. A number with two values has no square and is not clipped; nor is one
+    clipped that would be constant then. A category enters as indicators against its most frequent level, the base, and
+    levels of fewer than 30 rows share one. They have none if they are fewer than 30 rows together, all of one decision:
+    it would separate the whole rung. A category whose levels are all so rare has no columns.
 
     Args:
         control: Values of all rows.
         denied: ``(n,)`` decisions on all rows.
         used: ``(n,)`` rows in use; their values are finite, and above 0 on a log scale.
-        form: ``squared`` or ``linear`` (textbooks).
+        form: ``squared``, ``unclipped`` or ``linear`` (textbooks).
     """
     values = control.values[used]
     if control.kind == "category":
         return _code_category(control, values, denied[used])
     if control.scale == "log":
         values = np.log(values)
-    curved = form == "squared" and len(np.unique(values)) > 2
-    if curved:
+    curved = form != "linear" and len(np.unique(values)) > 2
+    if curved and form == "squared":
         clipped = np.clip(values, *np.quantile(values, CLIPPED))
         values = clipped if clipped.min() < clipped.max() else values
     z = standardised(values)

@@ -213,11 +213,11 @@ def detect(problem: Problem, settings: AdjustedSettings, rng: np.random.Generato
             continue
         group, row_counts = numbers[step.group], steps.counted(step.group, problem.groups[problem.reference])
         if step.primary:
-            aggregates.append(_measure(step, group, {}, EFFECT, row_counts))
+            aggregates.append(measure_of(step, group, {}, EFFECT, row_counts))
         if step.judged_rung and step.estimator == "overlap":
-            aggregates.append(_measure(step, group, {}, OVERLAP, row_counts))
+            aggregates.append(measure_of(step, group, {}, OVERLAP, row_counts))
         parameters = {"rung": step.block, "estimator": step.estimator, "over": step.over}
-        aggregates.append(_measure(step, group, parameters, EFFECT))
+        aggregates.append(measure_of(step, group, parameters, EFFECT))
     aggregates += [
         _exchanged(exchange, numbers[exchange.group]) for exchange in steps.exchanged if exchange.group in numbers
     ]
@@ -227,7 +227,7 @@ def detect(problem: Problem, settings: AdjustedSettings, rng: np.random.Generato
     return Detected(*nobody, (), (), tuple(aggregates))
 
 
-def _measure(
+def measure_of(
     step: Step, group: int, parameters: Mapping[str, float | str], measure: str, row_counts: Counted | None = None
 ) -> Aggregate:
     """A step as a measure: why there is no value, or why it is not judged, and its error."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tasks.methods.adjusted.algorithm.design import (
+    RARE,
     Applications,
     Block,
     Control,
@@ -64,6 +65,8 @@ from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 
 PLACE_LEVELS = 60
 """Levels of a place that have a column of their own, the commonest."""
+FEWEST_OF_GROUP = 1
+"""Denials, and approvals, of a group: the rule is fitted without it, and its error at the limit counts few denials."""
 LEAST_ALLOWANCE = 0.002
 """A smaller allowance for bands changes no interval."""
 
@@ -119,9 +122,11 @@ class Rules:
     undecided: bool = True
     """Whether applications without a decision are looked at."""
     fewest: int = 10
-    """Denials, and approvals, of a group."""
+    """Denials, and approvals, of the reference group."""
     selected: bool = True
     """Whether terms may be added."""
+    beside: bool = True
+    """Whether what decides no state is estimated, too: places, the targeted estimate, carriers."""
 
 
 @dataclass(frozen=True)
@@ -217,15 +222,11 @@ def examine(files: Files, rules: Rules, rng: np.random.Generator) -> list[Examin
         rules: limits, parts and fewest events.
         rng: draws the critical value of the parts.
     """
-    decided = files.taken(~files.undecided)
-    used = complete_rows(decided.applications()).used
-    logged = tuple(with_logs(control, used) for control in decided.controls)
-    decided = replace(decided, controls=logged)
-    rows = complete_rows(decided.applications())
+    decided, rows = decided_files(files)
     out, groups = [], []
     fitted: _Fitted | None = None
     for group in others(decided.applications()):
-        reason = refusal(decided.applications(), rows, group, rules.fewest)
+        reason = refusal(decided.applications(), rows, group, rules.fewest, FEWEST_OF_GROUP)
         if reason:
             out.append(Examined(group, *_counts(rows, group), *_counts(rows, files.reference), reason))
             continue
@@ -234,6 +235,14 @@ def examine(files: Files, rules: Rules, rng: np.random.Generator) -> list[Examin
     if fitted is not None and rules.parts is not None:
         groups = _with_parts(fitted, groups, rules.parts, rng)
     return sorted([*out, *groups], key=lambda examined: examined.group)
+
+
+def decided_files(files: Files) -> tuple[Files, Rows]:
+    """The applications with a decision, skew numbers as logarithms, and which of them are complete."""
+    decided = files.taken(~files.undecided)
+    used = complete_rows(decided.applications()).used
+    decided = replace(decided, controls=tuple(with_logs(control, used) for control in decided.controls))
+    return decided, complete_rows(decided.applications())
 
 
 def _counts(rows: Rows, group: int) -> tuple[int, int]:
@@ -266,7 +275,7 @@ def _fit(files: Files, decided: Files, rows: Rows, rules: Rules) -> _Fitted:
     by_name = {name: np.array(places, np.int32) for name, places in columns.items()}
     used = decided.taken(rows.used)
     through = np.concatenate([np.zeros(0, np.int32), *(by_name[name] for name in by_name if name in files.through)])
-    places = _place_columns(used, design)
+    places = _place_columns(used, design) if rules.beside else np.zeros((len(design.y), 0))
     ended = _ended(files, used) if rules.undecided and files.undecided.any() else None
     return _Fitted(
         used,
@@ -276,7 +285,7 @@ def _fit(files: Files, decided: Files, rows: Rows, rules: Rules) -> _Fitted:
         weighted,
         without_columns(rule, through) if len(through) else None,
         with_columns(rule, places) if places.shape[1] else None,
-        Carriers.of(rule, by_name, design.cluster),
+        Carriers.of(rule, by_name if rules.beside else {}, design.cluster),
         ended,
     )
 
@@ -306,14 +315,15 @@ def _examined(files: Files, decided: Files, rows: Rows, fitted: _Fitted, group: 
     for name, other in (("through", fitted.through), ("place", fitted.place)):
         if other is not None:
             results[name] = reading_of(effect, effect_on(other, members), rule, cluster)
-    odds = odds_of_membership(rule.x, members, rule.reference)
-    value, influence = targeted(rule, effect, odds)
-    results["targeted"] = Reading(
-        value,
-        error_of(influence, members, rule.reference, cluster),
-        value - effect.value,
-        error_of(influence - effect.influence, members, rule.reference, cluster),
-    )
+    odds = odds_of_membership(rule.x, members, rule.reference) if rules.beside or rules.parts else None
+    if rules.beside and odds is not None:
+        value, influence = targeted(rule, effect, odds)
+        results["targeted"] = Reading(
+            value,
+            error_of(influence, members, rule.reference, cluster),
+            value - effect.value,
+            error_of(influence - effect.influence, members, rule.reference, cluster),
+        )
     return Examined(
         group,
         *_counts(rows, group),
@@ -477,7 +487,7 @@ def _place_columns(used: Files, design: Design) -> Floats:
     coded = []
     for place in used.places:
         values = place.values
-        if place.kind == "number":
+        if place.kind == "number" and not are_codes(values):
             gone = ~np.isfinite(values)
             filled = np.where(gone, np.nanmean(values) if (~gone).any() else 0.0, values)
             coded += [code_control(replace(place, values=filled), design.y > 0, rows, "squared").columns]
@@ -486,9 +496,18 @@ def _place_columns(used: Files, design: Design) -> Floats:
         levels, code, counts = np.unique(np.nan_to_num(values, nan=-1.0), return_inverse=True, return_counts=True)
         common = np.argsort(-counts, kind="stable")[: PLACE_LEVELS + 1]
         pooled = np.where(np.isin(code, common), code, len(levels)).astype(np.float64)
-        coded.append(code_control(replace(place, values=pooled, categories=()), design.y > 0, rows, "squared").columns)
+        pooled_place = replace(place, kind="category", values=pooled, categories=())
+        coded.append(code_control(pooled_place, design.y > 0, rows, "squared").columns)
     columns = np.hstack(coded) if coded else np.zeros((len(rows), 0))
     return columns[:, columns.any(axis=0)]
+
+
+def are_codes(values: Floats) -> bool:
+    """Whether a number of places is their code, as a postcode is: whole numbers above 1, on 30 rows each or more."""
+    finite = values[np.isfinite(values)]
+    if not len(finite) or (finite != np.round(finite)).any() or finite.min() <= 1:
+        return False
+    return len(np.unique(finite)) * RARE <= len(finite)
 
 
 def _in_bands(fitted: _Fitted, members: Bools) -> float:

@@ -16,7 +16,17 @@ from scipy.special import expit, logit
 from scipy.stats import norm, t
 
 from tasks.methods.adjusted.algorithm.design import CLIPPED, Applications, Control, Design
-from tasks.methods.adjusted.algorithm.ladder import EVENTS, MOST_ADDED, added, choose, equation_of, terms_of
+from tasks.methods.adjusted.algorithm.ladder import (
+    EVENTS,
+    MOST_ADDED,
+    SHARE,
+    Equation,
+    added,
+    choose,
+    equation_of,
+    of_groups,
+    terms_of,
+)
 from tasks.numerics.arrays import Bools, Floats, Ints
 from tasks.numerics.statistics.regression import fit_logit, log_likelihood
 
@@ -37,7 +47,7 @@ FITTED_ROWS = 200_000
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# The form of the rule: logarithms of skew numbers, squares, and terms that tell denial in the reference group.
+# The form of the rule: logarithms of skew numbers, squares, and terms that tell denial or a group.
 
 
 def with_logs(control: Control, used: Bools) -> Control:
@@ -69,9 +79,11 @@ def _skewness(values: Floats) -> float:
 
 
 def with_reference_terms(design: Design, applications: Applications, used: Bools) -> Design:
-    """The design with hinges and products that predict denial by score tests on the reference group's rows.
+    """The design with hinges and products by double selection (Belloni, Chernozhukov and Hansen 2014).
 
-    Ten denials and ten approvals of the reference group stand behind each column.
+    Score tests on the reference group's rows find terms that predict denial, tests on the rows of both those that tell
+    a group from it: of a term that tells both, one test may miss it, and leave what it does in the effect. Ten denials
+    and ten approvals of the reference group stand behind each column.
 
     Args:
         design: of the blocks that are judged, numbers with their squares.
@@ -91,8 +103,16 @@ def with_reference_terms(design: Design, applications: Applications, used: Bools
     step = 1 + int(reference.sum()) // FITTED_ROWS
     tested = np.zeros(len(reference), np.bool_)
     tested[np.flatnonzero(reference)[::step]] = True
-    x = design.x[np.ix_(tested, np.r_[0, design.first_control : width])]
-    chosen = choose(equation_of(design, tested, x, design.y[tested], logit=True), terms, room)
+
+    def denial(chosen: list[int]) -> Equation:
+        """Denial of the reference rows by the columns and the terms that are chosen."""
+        wide = added(design, terms, chosen, rung)
+        x = wide.x[np.ix_(tested, np.r_[0, wide.first_control : wide.x.shape[1]])]
+        return equation_of(wide, tested, x, wide.y[tested], logit=True)
+
+    chosen = choose(denial([]), terms, min(room, SHARE))
+    chosen = of_groups(added(design, terms, chosen, rung), terms, chosen, rung, room)
+    chosen += choose(denial(chosen), terms, room - len(chosen))
     return added(design, terms, chosen, rung)
 
 
@@ -310,14 +330,15 @@ def judge(rule: Rule, effect: Effect, limits: LimitRule, cluster: Ints | None) -
 # The targeted estimate (van der Laan and Rubin 2006) beside it: whether the effect depends on the form of the rule.
 
 
-def odds_of_membership(x: Floats, members: Bools, reference: Bools) -> Floats:
+def odds_of_membership(x: Floats, members: Bools, reference: Bools, weight: Floats | None = None) -> Floats:
     """``(n,)`` odds of being a member, by a logit on the columns; cut at 20 times their mean in the reference group.
 
-    Of many reference rows every so many-th is fitted to, which moves the intercept alone.
+    Of many reference rows every so many-th is fitted to, which moves the intercept alone. Rows may have a ``weight``.
     """
     step = 1 + int(reference.sum()) // max(MEMBERSHIP_ROWS, TIMES_MEMBERS * int(members.sum()))
     rows = np.sort(np.concatenate([np.flatnonzero(members), np.flatnonzero(reference)[::step]]))
-    fit = fit_logit(x[rows], members[rows].astype(np.float64), ridge=RIDGE)
+    fitted_weight = None if weight is None else weight[rows]
+    fit = fit_logit(x[rows], members[rows].astype(np.float64), ridge=RIDGE, weight=fitted_weight)
     odds = np.exp(np.clip(x @ fit.coefficients, -30, 30)) / step
     return np.minimum(odds, MOST_ODDS * float(odds[reference].mean()))
 
@@ -325,7 +346,9 @@ def odds_of_membership(x: Floats, members: Bools, reference: Bools) -> Floats:
 def targeted(rule: Rule, effect: Effect, odds: Floats) -> tuple[float, Floats]:
     """The effect with p0 shifted until its errors in the reference group, weighted by odds, are 0; its influence."""
     index = logit(np.clip(rule.p0, 1e-12, 1 - 1e-12))
-    weight, y = odds[rule.reference], rule.y[rule.reference]
+    row_weight = np.ones(len(rule.y)) if rule.weight is None else rule.weight
+    weight, y = (odds * row_weight)[rule.reference], rule.y[rule.reference]
+    members = float(row_weight[effect.members].sum())
     shift = 0.0
     for _ in range(50):
         p = expit(index[rule.reference] + shift)
@@ -334,7 +357,7 @@ def targeted(rule: Rule, effect: Effect, odds: Floats) -> tuple[float, Floats]:
         if abs(step) < 1e-10:
             break
     shifted = expit(index + shift)
-    value = float((rule.y - shifted)[effect.members].mean())
-    influence = np.where(effect.members, rule.y - shifted - value, 0.0) / effect.n
-    influence[rule.reference] -= weight * (y - shifted[rule.reference]) / effect.n
+    value = float(np.average((rule.y - shifted)[effect.members], weights=row_weight[effect.members]))
+    influence = np.where(effect.members, row_weight * (rule.y - shifted - value), 0.0) / members
+    influence[rule.reference] -= weight * (y - shifted[rule.reference]) / members
     return value, influence

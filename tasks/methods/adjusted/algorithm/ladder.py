@@ -272,7 +272,7 @@ def with_terms(design: Design, applications: Applications, used: Bools, rung: in
     if not len(terms.first):
         return design
     chosen = choose(_denial(design, rung), terms, min(room, SHARE))
-    chosen = _of_groups(added(design, terms, chosen, rung), terms, chosen, rung, room)
+    chosen = of_groups(added(design, terms, chosen, rung), terms, chosen, rung, room)
     chosen += choose(_denial(added(design, terms, chosen, rung), rung), terms, room - len(chosen))
     while chosen:
         wide = added(design, terms, chosen, rung)
@@ -282,7 +282,7 @@ def with_terms(design: Design, applications: Applications, used: Bools, rung: in
     return design
 
 
-def _of_groups(design: Design, terms: Terms, chosen: list[int], rung: int, room: int) -> list[int]:
+def of_groups(design: Design, terms: Terms, chosen: list[int], rung: int, room: int) -> list[int]:
     """The terms chosen for denial, then the terms that predict each group. The reference rows are summed once."""
     every = _membership(design, rung, None)
     sums = {
@@ -698,14 +698,23 @@ def others(applications: Applications) -> tuple[int, ...]:
     return tuple(group for group in range(len(applications.groups)) if group != applications.reference)
 
 
-def refusal(applications: Applications, rows: Rows, group: int, fewest: int) -> str:
-    """Why a group has no adjusted effect; empty where it has."""
-    for compared_group in (group, applications.reference):
+def refusal(applications: Applications, rows: Rows, group: int, fewest: int, of_group: int | None = None) -> str:
+    """Why a group has no adjusted effect; empty where it has.
+
+    Args:
+        applications: of all groups.
+        rows: that are complete.
+        group: that is compared.
+        fewest: denials, and approvals, that both groups need.
+        of_group: those that the group needs, where it needs fewer.
+    """
+    needed = {group: fewest if of_group is None else of_group, applications.reference: fewest}
+    for compared_group, events in needed.items():
         name = applications.groups[compared_group]
         if rows.counts[compared_group] == 0:
             return f"no_rows: {name} has no complete rows"
-        if rows.fewest(compared_group) < fewest:
-            return f"too_few_events: {name} has fewer than {fewest} denials or approvals"  # counts may be withheld
+        if rows.fewest(compared_group) < events:
+            return f"too_few_events: {name} has fewer than {events} denials or approvals"  # counts may be withheld
     return ""
 
 

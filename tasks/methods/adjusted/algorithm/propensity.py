@@ -35,6 +35,8 @@ class Pair:
     names: tuple[str, ...]
     """``(q,)``."""
     cluster: Ints | None
+    weight: Floats | None = None
+    """``(m,)`` how much each row counts; None: all alike."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +71,10 @@ def pair_rows(design: Design, group: int, rung: int) -> Pair:
 def fit_propensity(pair: Pair) -> Propensity:
     """Fit membership by a logit, with a ridge penalty if the controls separate the two groups."""
     member = pair.member.astype(np.float64)
-    fit = fit_logit(pair.x, member)
+    fit = fit_logit(pair.x, member, weight=pair.weight)
     if not fit.separated:
         return Propensity(pair, fit, "")
-    return Propensity(pair, fit_logit(pair.x, member, ridge=RIDGE), fit.separated)
+    return Propensity(pair, fit_logit(pair.x, member, ridge=RIDGE, weight=pair.weight), fit.separated)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -96,14 +98,16 @@ def overlap_effect(propensity: Propensity, level: float) -> Estimate:
     """
     pair, e = propensity.pair, propensity.e
     member = pair.member.astype(np.float64)
+    row_weight = np.ones(len(e)) if pair.weight is None else pair.weight
     weights = overlap_weights(propensity)
-    shares = [member * weights / (member @ weights), (1 - member) * weights / ((1 - member) @ weights)]
+    rows = row_weight * weights
+    shares = [member * rows / (member @ rows), (1 - member) * rows / ((1 - member) @ rows)]
     means = [float(share @ pair.y) for share in shares]
     residuals = [pair.y - mean for mean in means]
     influence = shares[0] * residuals[0] - shares[1] * residuals[1]
     inside = [share / np.where(weights > 0, weights, 1.0) for share in shares]  # a / A and (1 - a) / B
     slope = -(e * (1 - e) * (inside[0] * residuals[0] + inside[1] * residuals[1])) @ pair.x
-    influence = influence + (pair.x @ (propensity.fit.inverse @ slope)) * (member - e)
+    influence = influence + row_weight * (pair.x @ (propensity.fit.inverse @ slope)) * (member - e)
     se = standard_error(influence, pair.cluster)
     reason = f"propensity penalised: {propensity.separated}" if propensity.separated else ""
     return estimate(means[0] - means[1], se, level, pair.cluster, reason)

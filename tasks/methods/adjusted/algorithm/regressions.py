@@ -297,7 +297,7 @@ class Change:
         return self.on_gradient - self.off_gradient
 
 
-def change(coefficients: Floats, x: Floats, column: int, indicators: slice) -> Change:
+def change(coefficients: Floats, x: Floats, column: int, indicators: slice, weight: Floats | None = None) -> Change:
     """Mean probabilities of the rows ``x`` with the indicator ``column`` at 1 and at 0.
 
     Args:
@@ -305,15 +305,17 @@ def change(coefficients: Floats, x: Floats, column: int, indicators: slice) -> C
         x: ``(m, p)`` rows to average over.
         column: Indicator of the group.
         indicators: Columns of all groups, set to 0 first.
+        weight: ``(m,)`` how much each row counts; all alike if left out.
     """
+    share = np.full(len(x), 1 / len(x)) if weight is None else weight / weight.sum()
     base = x.copy()
     base[:, indicators] = 0.0
     index = base @ coefficients
     off, on = expit(index), expit(index + coefficients[column])
     slope_off, slope_on = off * (1 - off), on * (1 - on)
-    off_gradient, on_gradient = slope_off @ base / len(x), slope_on @ base / len(x)
-    on_gradient[column] = slope_on.mean()
-    return Change(float(on.mean()), float(off.mean()), on_gradient, off_gradient)
+    off_gradient, on_gradient = (share * slope_off) @ base, (share * slope_on) @ base
+    on_gradient[column] = share @ slope_on
+    return Change(float(share @ on), float(share @ off), on_gradient, off_gradient)
 
 
 def effect_of(

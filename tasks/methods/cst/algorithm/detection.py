@@ -19,13 +19,14 @@ from tasks.methods.cst.algorithm.situations import (
     Tests,
     applicants_of,
     compare,
+    compare_again,
     cst_pair,
     judge,
     lay,
 )
 from tasks.methods.cst.settings import CstSettings
-from tasks.numerics.arrays import Bools, Floats, Longs
-from tasks.numerics.problem import Problem
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.problem import Counterfactuals, Problem, Saturated
 from tasks.numerics.results import Aggregate, Detected, Draws, Evidence, Findings, Tally, Tested
 from tasks.numerics.statistics.regression import p_of
 
@@ -194,12 +195,16 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
     """
     ground = _search_space(problem, settings)
     frame, group_results = Frame(ground, problem.sample), list[GroupResult]()
+    saturated, saturated_effects = _saturated(problem, ground), list[GroupEffects]()
     complainants = [int(group) for group in np.unique(problem.group[units(problem)])]
     for group in complainants:
         # lists of neighbours take the most memory: only those that findings rest on outlive this step
         compared = compare(ground, group, np.flatnonzero((ground.group == group) & problem.drawn))
         tests_of_variant = {variant: judge(pair, settings) for variant, pair in compared.pairs.items()}
         group_effects = of_group(frame, group, compared, [group_result.effects for group_result in group_results])
+        if saturated is not None:
+            again = compare_again(saturated.ground, compared, group)
+            saturated_effects.append(of_group(saturated, group, again, saturated_effects))
         near = Groups.of(compared)
         group_results.append(GroupResult(group, compared.counted(), tests_of_variant, group_effects, near))
         del compared
@@ -216,7 +221,8 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
     if settings.null_permutations:
         draws = tuple(situations.draws(problem, settings.model_copy(update={"ks": (settings.k,)}), rng))
     tests = _permuted(group_results, draws, settings)
-    effects = aggregates(frame, [group_result.effects for group_result in group_results], rng)
+    other_graph = None if saturated is None else (saturated, saturated_effects)
+    effects = aggregates(frame, [group_result.effects for group_result in group_results], rng, other_graph)
     tested = findings([(group_result.compared, group_result.main) for group_result in group_results], settings)
     surroundings = Surroundings(tuple(group_result.near for group_result in group_results))
     return Detected(tested, surroundings, tuple(tallies), draws, (*effects, *tests))
@@ -263,6 +269,23 @@ def _sensitivity(problem: Problem, group_results: Sequence[GroupResult], ground:
             control = group_result.compared.control.alone.only(at)
             tests = judge(cst_pair(reduced_space, group_result.group, group_result.compared.row, control), once)
             yield from (replace(t, group=group_result.group) for t in situations.without(edge, tests, once))
+
+
+def _saturated(problem: Problem, ground: SearchSpace) -> Frame | None:
+    """The rows with counterfactuals under the saturated graph; None where none can be made, or those are it."""
+    imagine, settings = ground.applicants.imagine, ground.settings
+    if imagine is None or ground.imagined is None or settings.generator != "scm" or settings.graph == "saturated":
+        return None
+    ask = imagine
+
+    def again(
+        rows: Longs, group: Ints, change: tuple[str, str] | Saturated | None, sample: Longs | None = None
+    ) -> Counterfactuals:
+        return ask(rows, group, change or "saturated", sample)
+
+    everyone = np.flatnonzero(units(problem) if not settings.imagines_everybody else problem.group != problem.reference)
+    applicants = replace(ground.applicants, counterfactuals=again(everyone, problem.group, None), imagine=again)
+    return Frame(_search_space(replace(problem, applicants=applicants), settings), problem.sample)
 
 
 def _permuted(

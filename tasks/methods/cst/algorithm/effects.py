@@ -468,17 +468,28 @@ LEFT_OUT = {
 """By generator, what the error of CST leaves out; it has no entry where nothing is left out."""
 
 
-def aggregates(frame: Frame, effects: Sequence[GroupEffects], rng: np.random.Generator) -> list[Aggregate]:
+def aggregates(
+    frame: Frame,
+    effects: Sequence[GroupEffects],
+    rng: np.random.Generator,
+    saturated: tuple[Frame, Sequence[GroupEffects]] | None = None,
+) -> list[Aggregate]:
     """All effects of an audit: of every group, without parameters, at ``settings.k``.
 
     Args:
         frame: Rows, labels and counterfactuals.
         effects: The groups.
         rng: Draws resamples and permutes labels.
+        saturated: The same rows and groups with counterfactuals under the saturated graph.
     """
-    refits, permutations = rng.spawn(2)
+    refits, permutations, of_saturated = rng.spawn(3)
     out: list[Aggregate] = []
-    for group_effects in with_refits(frame, effects, refits):
+    estimated = with_refits(frame, effects, refits)
+    if saturated is not None:
+        again = with_refits(*saturated, of_saturated)
+        for group_effects, other in zip(estimated, again, strict=True):
+            out += _saturated(frame, group_effects, other)
+    for group_effects in estimated:
         out += _effects(frame, group_effects)
         out += _excess(frame, group_effects)
         out += _randomized(frame, group_effects, permutations.spawn(1)[0])
@@ -500,6 +511,23 @@ def _effects(frame: Frame, group_effects: GroupEffects) -> Iterator[Aggregate]:
     if CST in group_effects.variants:
         st, cst = group_effects.contrasts
         yield _aggregate(frame, group_effects, "mediated_effect", EffectOf.of(cst.less(st), frame.denied, variance))
+
+
+def _saturated(frame: Frame, group_effects: GroupEffects, other: GroupEffects) -> Iterator[Aggregate]:
+    """The total effect under the saturated graph, and how far it lies above that under the graph of the spec.
+
+    The error of the difference adds those of both causal models, as if they were fitted to different rows.
+    """
+    names = ("saturated_effect", "saturated_difference")
+    if group_effects.sides is None or other.sides is None:
+        refused = EffectOf.refused(other.complainants, group_effects.reason or other.reason)
+        yield from (_aggregate(frame, other, name, refused) for name in names)
+        return
+    variance = other.sides.variance(len(frame.denied))
+    assumed, saturated = group_effects.contrasts[-1], other.contrasts[-1]
+    difference = saturated.estimated(saturated.structural + assumed.structural).less(assumed)
+    for name, estimate in zip(names, (saturated, difference), strict=True):
+        yield _aggregate(frame, other, name, EffectOf.of(estimate, frame.denied, variance))
 
 
 def _excess(frame: Frame, group_effects: GroupEffects) -> Iterator[Aggregate]:

@@ -428,6 +428,15 @@ def cst_pair(ground: SearchSpace, group: int, row: Longs, control: Counts) -> Pa
     return pair(control, test.alone.at(place, len(row)))
 
 
+def compare_again(ground: SearchSpace, compared: Comparison, group: int) -> Comparison:
+    """A comparison of one group with the test groups of other counterfactuals; control groups stay as they are."""
+    if ground.imagined is None:
+        raise ValueError("counterfactual situation testing needs counterfactuals, and there are none")
+    place, centres = ground.imagined.of(compared.row)
+    test = _test(ground, ground.others(group), centres.row, centres.space, None)
+    return replace(compared, tested=place, test=test)
+
+
 def _test(ground: SearchSpace, other_blocks: Blocks | None, row: Longs, centres: Space, refused: Bools | None) -> Side:
     def side(near: Neighbours, some: slice) -> Side:
         decided = None if refused is None else refused[some]

@@ -26,6 +26,8 @@ class Policy:
     """Whether counts with and without an event of 1 to ``smallest - 1`` are given as a range."""
     round_to: int
     """Published counts are rounded to a multiple of this."""
+    as_counts: int = 0
+    """A rate of fewer people than this is printed as its counts: neither a percentage nor a state rests on them."""
 
     @property
     def protects(self) -> bool:
@@ -48,6 +50,7 @@ COARSER = (5, 10, 20)
 
 POLICIES = {
     "internal": Policy(smallest=0, events_too=False, round_to=1),
+    "published": Policy(smallest=0, events_too=False, round_to=1, as_counts=10),
     "public": Policy(smallest=5, events_too=False, round_to=1),
     "strict": Policy(smallest=8, events_too=True, round_to=5),
     "official": Policy(smallest=11, events_too=True, round_to=10),

@@ -69,7 +69,7 @@ def test_init_writes_it_with_exit_code_0_and_the_audit_reads_it(tmp_path: Path) 
 
 def test_a_public_file_is_written_as_it_was(tmp_path: Path) -> None:
     spec = of(tables.hmda(tmp_path))
-    assert (spec.year, spec.disclosure.profile) == (2024, "public")
+    assert (spec.year, spec.disclosure.profile) == (2024, "published")
     assert "debt_to_income_ratio" in spec.columns
     assert "American Indian" not in spec.protected[0].groups
 

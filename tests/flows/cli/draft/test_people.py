@@ -172,3 +172,24 @@ def test_dates_of_birth_that_give_no_age_are_left_out_with_the_reason(columns: d
     assert f"dob (dates of birth, of which no age follows: {why})" in next(
         question.text for question in questions(draft) if question.key == "protected"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "reference"), [("hispanic_ind", "N"), ("disabled", "N"), ("Race: White", "Y"), ("race_white_flag", "Y")]
+)
+def test_a_flag_of_a_group_is_compared_with_those_without_it(name: str, reference: str, tmp_path: Path) -> None:
+    assert only(draft_of(tmp_path, **{name: repeated("Y", "N")})).reference == reference
+
+
+def test_a_decision_in_codes_and_in_words_is_drafted_once_in_words(tmp_path: Path) -> None:
+    words = {"A": "Approve", "D": "Decline", "W": "Withdrawn"}
+    codes = repeated("A", "D", "A", "W")
+    cells = {"dec_cd": codes, "dec_desc": [words[code] for code in codes], "sex": repeated("F", "M", "M")}
+    path = tmp_path / "coded.csv"
+    rows = ["dec_cd,dec_desc,sex", *(",".join(row) for row in zip(*cells.values(), strict=True))]
+    path.write_text("\n".join(rows) + "\n")
+    draft = drafted(read_file(File(path)))
+    assert draft.decision_column == "dec_desc"
+    assert {entry.name: entry.reason for entry in draft.entries}["dec_cd"] == "after"
+    path.write_text("\n".join([*rows, "D,Approve,F"]) + "\n")  # one row in which they differ
+    assert drafted(read_file(File(path))).decision is None

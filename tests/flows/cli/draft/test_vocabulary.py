@@ -1,4 +1,4 @@
-"""The words of 13 languages: none contradicts another, and each list knows what it has to and not what looks alike."""
+"""The words of 19 languages: none contradicts another, and each list knows what it has to and not what looks alike."""
 
 import pytest
 
@@ -51,6 +51,15 @@ def test_no_phrase_of_a_decision_contradicts_another_in_any_language() -> None:
         ("No longer under consideration", "unfavourable"),
         ("desistida por el cliente", "neither"),
         ("no_decision", "neither"),
+        ("CTC", "favourable"),
+        ("Trukket tilbage", "neither"),
+        ("Ikke bevilget", "unfavourable"),
+        ("Innvilget", "favourable"),
+        ("Ei myönnetty", "unfavourable"),
+        ("не одобрено", "unfavourable"),
+        ("На рассмотрении", "neither"),
+        ("Zamítnuto", "unfavourable"),
+        ("Disetujui bersyarat", "favourable"),
         ("Blue", None),
         ("A93", None),
     ],
@@ -78,6 +87,11 @@ PROTECTED = {
     "国籍": "origin",
     "Raça/Cor": "race",
     "Caste Category": "caste",
+    "Kjønn": "sex",
+    "Äidinkieli": "language",
+    "Гражданство": "origin",
+    "Rodinný stav": "marital status",
+    "Jenis Kelamin": "sex",
 }
 
 
@@ -118,7 +132,19 @@ def test_what_is_known_before_the_decision_is_not_named_after_it(name: str) -> N
 
 @pytest.mark.parametrize(
     "group",
-    ["Race Not Available", "Unknown", "Joint", "prefer not to say", "?", "Keine Angabe", "未回答", "brak danych"],
+    [
+        "Race Not Available",
+        "Unknown",
+        "Joint",
+        "prefer not to say",
+        "?",
+        "Keine Angabe",
+        "未回答",
+        "brak danych",
+        "I do not wish to provide this information",
+        "не указано",
+        "ei halua kertoa",
+    ],
 )
 def test_values_that_are_no_group_are_known(group: str) -> None:
     assert vocabulary.is_nobody(group)
@@ -138,6 +164,9 @@ def test_groups_are_groups(group: str) -> None:
         (("m", "v"), ("m", "v")),
         (("Erkek", "Kadın"), ("Erkek", "Kadın")),
         (("男", "女"), ("男", "女")),
+        (("М", "Ж"), ("М", "Ж")),
+        (("Mies", "Nainen"), ("Mies", "Nainen")),
+        (("Laki-laki", "Perempuan"), ("Laki-laki", "Perempuan")),
         (("1", "2"), None),
         (("Male", "Unknown"), None),
     ],

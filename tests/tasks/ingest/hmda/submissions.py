@@ -68,7 +68,7 @@ def rows_of(number: int, year: int = 2023, seed: int = 1, changed: Mapping[str, 
             **_COMMON,
             **(_ORIGINATED if rng.random() < 0.7 else _DENIED),
             **{name: f"{secret} {i}" for name, secret in SECRETS.items()},
-            **{"uli": f"{SECRETS['uli']}{i:020}", "zip_code": SECRETS["zip_code"]},
+            **{"uli": with_check_digits(f"{SECRETS['uli']}{i:020}"), "zip_code": SECRETS["zip_code"]},
             "nmlsr_identifier": f"{SECRETS['nmlsr_identifier']}{i}",
             "application_date": f"{year}01{1 + i % 28:02}",
             "action_taken_date": f"{year}{2 + i % 11:02}{1 + i % 28:02}",
@@ -85,6 +85,12 @@ def rows_of(number: int, year: int = 2023, seed: int = 1, changed: Mapping[str, 
         }
         rows.append([cells[name] for name in FIELDS])
     return rows
+
+
+def with_check_digits(identifier: str) -> str:
+    """An identifier with the two digits that make its remainder by 97 one, letters being 10 to 35."""
+    digits = "".join(str(int(letter, 36)) for letter in identifier)
+    return f"{identifier}{98 - int(digits + '00') % 97:02}"
 
 
 def sheet_of(number: int, activity_year: int = 2023, **changed: str) -> list[str]:

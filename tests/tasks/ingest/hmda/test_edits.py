@@ -17,6 +17,7 @@ DENIED = {"action_taken": "3", "denial_reason_1": "1"}
 COMPANY = {"applicant_ethnicity_1": "4", "applicant_race_1": "7", "applicant_sex": "4"}
 BROKEN: dict[str, dict[str, str]] = {
     "V608": {"uli": "ULI 5"},
+    "V609": {"uli": "ULISECRET0000000000000000000100"},
     "V610-1": {"application_date": "20230231"},
     "V610-2": {"application_date": "NA"},
     "V611": {"loan_type": "5"},
@@ -31,6 +32,15 @@ BROKEN: dict[str, dict[str, str]] = {
     "V618": {"action_taken": "9"},
     "V619-2": {"action_taken_date": "20220105"},
     "V619-3": {"application_date": "20231231", "action_taken_date": "20230105"},
+    "V620": {"street_address": ""},
+    "V621": {"city": ""},
+    "V622": {"zip_code": "NA"},
+    "V624": {"zip_code": "9995"},
+    "V709": {"street_address": "Exempt"},
+    "V711": {**ORIGINATED, "denial_reason_1": "1111", "denial_reason_text": "told"},
+    "V716": {"state_code": "WI"},
+    "V695-1": {"nmlsr_identifier": "none"},
+    "V695-2": {"nmlsr_identifier": "000"},
     "V623": {"state_code": "ZZ"},
     "V625-1": {"census_tract": "6.1E+10"},
     "V626": {"county_code": "167"},
@@ -103,6 +113,43 @@ def test_clean_rows_fail_no_edit_and_broken_ones_theirs() -> None:
     assert found[:40] == [set()] * 40
     missed = [number for number, failed in zip(BROKEN, found[40:], strict=True) if number not in failed]
     assert missed == []
+
+
+def test_check_digits_are_those_of_the_regulation() -> None:
+    # the example of 12 CFR part 1003, appendix C: its check digits are 38
+    identifiers = {
+        "10Bx939c5543TqA1144M999143X38": False,
+        "10Bx939c5543TqA1144M999143X83": True,  # two digits exchanged
+        "10Bx939c5543TqA1144M999143Y38": True,
+        "10Bx939c5543TqA1144M99914": True,
+        "OWN-NUMBER": False,  # a lender's own identifier has none
+        "A" * 22: False,
+        "A" * 46: True,
+        "10Bx939c5543TqA1144M999143X3 ": True,
+    }
+    row = submissions.rows_of(1)[0]
+    failed = failures([submissions.changed(row, uli=uli) for uli in identifiers])
+    assert ["V609" in edits for edits in failed] == list(identifiers.values())
+
+
+def test_edits_of_addresses_and_of_originators_follow_the_year() -> None:
+    row = submissions.rows_of(1)[0]
+    exempt = dict.fromkeys(("street_address", "city", "zip_code"), "Exempt")
+    unknown = dict.fromkeys(("street_address", "city", "zip_code"), "NA")
+    fine = [exempt, unknown, {"zip_code": "99950-1234"}, {"county_code": "NA", "state_code": "WI"}]
+    assert failures([submissions.changed(row, **cells) for cells in fine], "2023") == [set()] * 4
+    cells = [{"nmlsr_identifier": number} for number in ("", "12345678", "3000001", "123", "NA")]
+    rows = [submissions.changed(row, **cell, action_taken_date="") for cell in cells]
+
+    def of_originator(year: str) -> list[set[str]]:
+        return [{edit for edit in edits if edit.startswith("V695")} for edits in failures(rows, year)]
+
+    assert of_originator("2020") == [{"V695"}, set(), set(), set(), set()]
+    assert of_originator("2021") == [{"V695-1"}, set(), set(), set(), set()]
+    assert of_originator("2025") == [{"V695-1", "V695-3"}, set(), set(), {"V695-3"}, set()]
+    assert of_originator("2026") == [{"V695-1", "V695-3"}, {"V695-3"}, {"V695-3"}, {"V695-3"}, set()]
+    assert "V716" in failures([submissions.changed(row, state_code="WI")], "2020")[0]
+    assert "V716" not in failures([submissions.changed(row, state_code="WI")], "2019")[0]
 
 
 def test_numbers_of_edits_are_told_once_with_what_is_expected() -> None:

@@ -224,9 +224,11 @@ def test_a_column_is_one_of_numbers_if_95_percent_of_its_cells_are() -> None:
 
 
 def test_a_word_in_a_column_of_numbers_is_proposed_as_missing() -> None:
-    read = guess({"x": {**{str(number): 2 for number in range(40)}, "ver anexo": 20}})["x"]
+    numbers = {str(number): 2 for number in range(40)}
+    read = guess({"x": {**numbers, "ver anexo": 4}})["x"]
     assert read.recipe.missing == ("ver anexo",)
-    assert read.missing == {"ver anexo": 20}
+    assert read.missing == {"ver anexo": 4}
+    assert guess({"x": {**numbers, "ver anexo": 5}}) == {}  # fewer than 95 of 100 cells are numbers
     assert "ver anexo" in str(read.question)
 
 

@@ -7,6 +7,8 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest import examples
 from hypothesis import given, settings
@@ -277,3 +279,23 @@ def test_a_layout_lies_within_the_records(records: list[list[str]]) -> None:
     assert place.header is None or place.header < place.first
     assert len(records[place.first]) == place.width >= 2
     assert foot_of(records, place.width, place.judges) <= len(records)
+
+
+def test_rows_that_come_in_batches_are_those_of_the_whole_table(tmp_path: Path) -> None:
+    content = text() + "L9,Approved\n" + text(names=()) + "Total;,,,,,\nSource: made up\n"
+    found = described(tmp_path, content)
+    source = found.source.model_copy(update={"path": (str(tmp_path / "loans.csv"),) * 2})
+    raw, unread = files.read(source, found.columns), []
+    batches = list(files.batches(source, found.columns, unread))
+    assert pa.Table.from_batches(batches).combine_chunks() == raw.table.combine_chunks()
+    assert unread == list(raw.unread)
+    assert {row.reason for row in unread} == {Refusal.FOOTER, Refusal.MALFORMED_LINE}
+
+
+def test_rows_of_parquet_come_in_batches(tmp_path: Path) -> None:
+    pq.write_table(
+        pa.table(dict(zip(NAMES, map(list, zip(*ROWS, strict=True)), strict=True))), tmp_path / "loans.parquet"
+    )
+    source = describe(tmp_path / "loans.parquet").source
+    batches = list(files.batches(source, NAMES[:3], []))
+    assert pa.Table.from_batches(batches).combine_chunks() == files.read(source, NAMES[:3]).table.combine_chunks()

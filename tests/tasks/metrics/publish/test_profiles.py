@@ -25,7 +25,8 @@ PUBLIC, STRICT, OFFICIAL, INTERNAL = (POLICIES[name] for name in ("public", "str
 
 
 @pytest.mark.parametrize(
-    ("name", "smallest", "base"), [("internal", 0, 1), ("public", 5, 1), ("strict", 8, 5), ("official", 11, 10)]
+    ("name", "smallest", "base"),
+    [("internal", 0, 1), ("published", 0, 1), ("public", 5, 1), ("strict", 8, 5), ("official", 11, 10)],
 )
 def test_profiles_have_the_thresholds_and_bases_of_the_specification(name: str, smallest: int, base: int) -> None:
     assert (POLICIES[name].smallest, POLICIES[name].round_to) == (smallest, base)

@@ -58,8 +58,8 @@ def test_a_number_stands_beside_what_is_printed_of_it() -> None:
     [approval] = black["approvals"]
     assert approval["rate"] == {"value": 0.676, "shown": "68 of 100"}
     direct = next(each for each in black["verdicts"] if each["theory"] == Theory.SIMILAR_APPLICANTS)
-    assert direct["effect"] == {"value": 0.126, "shown": "−13"}
-    assert direct["interval"] == {"low": 0.061, "high": 0.182, "kind": "verdict", "shown": "[−18, −6]"}
+    assert direct["effect"] == {"value": -0.126, "shown": "−13"}
+    assert direct["interval"] == {"low": -0.182, "high": -0.061, "kind": "verdict", "shown": "[−18, −6]"}
     assert direct["unit"] == "points of approval"
 
 

@@ -52,7 +52,7 @@ def test_ids_are_unique_and_every_reference_has_its_target(text: str) -> None:
     assert links == ["#approval-rates-x", "#approval-rates", "#report-x", "#report-x"]
     assert {link.removeprefix("#") for link in links} <= set(ids)
     assert 'aria-labelledby="report-x report-y"' in text
-    assert 'for="gap-x"' in text
+    assert 'for="approval-rates-x"' in text
 
 
 def test_it_holds_the_first_page_and_the_questions_alone(text: str) -> None:

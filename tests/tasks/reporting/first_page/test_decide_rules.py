@@ -120,6 +120,24 @@ def test_detectable_where_there_is_too_little_to_say():
     assert told(replace(run, rows=withheld), "detectable") is None
 
 
+def with_effect(run: Run, **fields: object) -> Run:
+    return replace(
+        run, rows=tuple(replace(r, **fields) if r.theory is Theory.SIMILAR_APPLICANTS else r for r in run.rows)
+    )
+
+
+def test_parts_that_were_looked_at_where_a_group_is_inside():
+    run = with_effect(inside(parts=(50, 0.05)), part_n=200, part_detectable=0.168)
+    assert told(run, "parts") == (
+        "No part of at least 50 A applicants was shown to differ by more than 5 points; a part of 200 would have been "
+        "seen at 17 points."
+    )
+    assert told(replace(run, parts=None), "parts") is None, "no parts were looked at"
+    assert told(with_effect(run, part_n=None), "parts") is None
+    assert told(with_effect(run, state=LITTLE), "parts") is None
+    assert told(with_effect(run, withheld=True), "parts") is None
+
+
 def test_missing_limit_and_set_limits_where_a_theory_that_could_have_one_has_none():
     run = of_states((NO_LIMIT, INSIDE))
     assert told(run, "missing_limit") == "Nobody has set a limit for some questions."
@@ -241,6 +259,8 @@ def test_columns_that_the_year_lacks_are_named_and_many_are_not():
 def everything(**more):
     """A run in which every rule of what would change it applies."""
     few = gap("B", LITTLE, (-8, -20, 4), detectable=0.8, needed=9000.0, n=100, n_reference=1681)
+    within = {"part_n": 200, "part_detectable": 0.17}
+    inside_b = effect("B", INSIDE, (1, -1, 1.5), **within)
     limitless = (whole(Theory.PATH_TO_APPROVAL, NO_LIMIT), row(Theory.PATH_TO_APPROVAL, "A", NO_LIMIT, value=0.7))
     run = outside(
         groups=(white(), Group("race", "A", 100, 0.7), Group("race", "B", 100, 0.8)),
@@ -250,8 +270,9 @@ def everything(**more):
         left_out=LeftOut(100, 1000, 0.3, 0.2),
         lenders=3,
         warnings=("columns_swapped",),
+        parts=(50, 0.05),
     )
-    rows = (*run.rows, few, whole(Theory.CAUSAL_MODEL, OUTSIDE), *limitless)
+    rows = (*run.rows, few, inside_b, whole(Theory.CAUSAL_MODEL, OUTSIDE), *limitless)
     return replace(run, rows=rows, **more)
 
 
@@ -297,5 +318,7 @@ def test_lines_are_about_the_group_of_the_figures_where_it_is_one_of_those():
 def test_small_groups_that_are_not_judged_are_named_among_what_the_page_cannot_tell():
     run = replace(everything(), reported=("Samoan", "Tongan"))
     words = dict(cannot_tell(view(run)))["reported"]
-    assert words == ("Anything about groups below 30 people and 1 % of all, reported and not judged: Samoan and Tongan.",)
+    assert words == (
+        "Anything about groups below 30 people and 1 % of all, reported and not judged: Samoan and Tongan.",
+    )
     assert "reported" not in dict(cannot_tell(view(everything())))

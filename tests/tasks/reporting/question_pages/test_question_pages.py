@@ -43,9 +43,15 @@ from schemas.tables.verdicts import AGREEMENT
 from schemas.terms import Theory
 from tasks.reporting.charts.layout import element
 from tasks.reporting.first_page.facts import Group, Run
-from tasks.reporting.plain_words import banned_in
 from tasks.reporting.question_pages.data import declaration
 from tasks.reporting.question_pages.page import RULES
+
+CLAIMS = re.compile(
+    r"\b(because|due to|bias\w*|unfair\w*|discriminat\w*|prov(e|es|en)|significan\w*|counterfactual\w*)\b",
+    re.IGNORECASE,
+)
+"""What no heading says."""
+
 
 PARTS = ["answer", "picture", "sure", "groups", "cannot"]
 MOST_WORDS, MOST_FIGURES, MOST_BYTES = 900, 6, 250_000
@@ -57,7 +63,7 @@ def hold_budgets(found):
         assert words(*prose(page), *cells(page), *drawn(page)) <= MOST_WORDS, name
         assert len(charts(page)) <= MOST_FIGURES, name
         assert sum(len(element(chart, f"c{i}").encode()) for i, chart in enumerate(charts(page))) < MOST_BYTES, name
-        assert [each for each in headings(page) if banned_in([each])] == [], name
+        assert [each for each in headings(page) if CLAIMS.search(each)] == [], name
 
 
 def test_a_page_a_question_that_the_run_has_with_the_same_five_parts():
@@ -87,12 +93,12 @@ def test_the_answer_of_routes_begins_with_what_the_way_costs_and_counts_come_aft
     first, *later = part(pages(run)["path-to-approval"], "answer").words
     assert first.startswith("What the way of white applicants costs where the group's costs 100, by the ")
     assert first.endswith(": Black 74 [61, 95]; Hispanic 74 [61, 95].")
-    assert "64 Black and 26 Hispanic denials." in later
+    assert any(each.startswith("Yes. For approval, white applicants need 74 % of the change") for each in later)
 
 
 def test_an_answer_in_points_says_of_what_and_with_its_interval():
     said = part(pages()["similar-applicants"], "answer").words
-    assert said[0].startswith("Black −14 points")
+    assert said[0].startswith("No. Among similar applicants, Black applicants were approved 14 points less often")
     assert said[1].startswith("Points of approval, compared with similar white applicants: Black −14 [−20, −7]; ")
 
 
@@ -105,10 +111,10 @@ def test_every_state_stands_in_words_in_answer_chart_and_table(state):
     found = pages(of_states((state, state), (OUTSIDE, INSIDE)))
     for page in (found["approval-rates"], found["similar-applicants"]):
         assert column(page, "State")["A"].text == STATES[state].words
-        assert any(each.lower().startswith(STATES[state].words) for each in part(page, "answer").points)
+        assert any(each.startswith(STATES[state].words) for each in part(page, "answer").points)
         chart = next(each for each in charts(page) if each.unit.signed)
         assert next(mark.state for mark in chart.rows if mark.label == "A") == state
-        worst = "Outside the limit" if page.anchor == "gap" or state == OUTSIDE else ""
+        worst = "Outside the limit" if page.anchor == "approval-rates" or state == OUTSIDE else ""
         assert part(page, "answer").words[-1].startswith(f"The question as a whole: {worst}")
 
 
@@ -190,7 +196,7 @@ def test_many_groups_stay_within_words_charts_and_bytes(attributes, groups):
     run = many(attributes, groups)
     found = pages(run, spec(protected=protected))
     hold_budgets(found)
-    for name in ("gap", "similar"):
+    for name in ("approval-rates", "similar-applicants"):
         view = table(found[name])
         assert len(view.rows) <= 25 < view.whole
         shown = [each[0].text for each in view.rows]
@@ -216,7 +222,7 @@ def test_methods_that_point_apart_are_told_in_the_first_part():
     found = pages(agreement=built(AGREEMENT, rows))
     notice = part(found["similar-applicants"], "answer").notices[0]
     assert notice.points == (
-        "Black: adjusted comparison Outside the limit, nearest applicants Within the limit. Too little to say until this is "  # noqa: E501
+        "Black: adjusted comparison outside the limit, nearest applicants within the limit. Inconclusive until this is "
         "settled.",
     )
     assert part(found["approval-rates"], "answer").notices == ()

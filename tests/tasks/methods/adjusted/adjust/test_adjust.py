@@ -158,6 +158,16 @@ def test_a_named_control_set_after_the_decision_is_refused_with_the_share_filled
     assert "filled in 100.0 % of the approved and 0.0 % of the denied applications" in told
 
 
+def test_the_share_filled_by_action_is_of_cells_as_the_recipe_reads_them(tmp_path: Path) -> None:
+    approved = loans(900)["approved"] == "yes"
+    spellings = approved.map({True: " YES", False: "No."})
+    text = small_loans(tmp_path, rate_spread=approved.map({True: 0.5, False: -999}), approved=spellings)
+    text = text.replace("  approved: {type: continuous, role: excluded, block: terms}\n", "")
+    recipe = {"source.intake": "{columns: {rate_spread: {read: number, codes: ['-999']}}}"}
+    with pytest.raises(SpecError, match=r"filled in 100\.0 % of the approved and 0\.0 % of the denied"):
+        adjust_settings(read_spec(text, "loans.yaml", OTHERS | recipe).spec)
+
+
 def test_a_named_control_that_one_decision_fills_is_refused_whatever_its_name(tmp_path: Path) -> None:
     approved = loans(900)["approved"] == "yes"
     text = small_loans(tmp_path, settled=approved.map({True: 1.5, False: None}))
