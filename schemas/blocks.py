@@ -1,4 +1,4 @@
-"""Words of column names: places in 13 languages, and the branches and officers of an application.
+"""Words of column names: places in many languages, and the branches and officers of an application.
 
 One vocabulary for drafted specs and for the denial ladder, read by words: ``property_zip_code`` holds the word zip.
 """
@@ -29,6 +29,12 @@ PLACES: Final = {
     "ja": "住所 | 郵便番号 | 都道府県 | 市区町村 | 市町村 | 居住地 | 番地 | 県",
     "zh": "地址 | 城市 | 省份 | 邮编 | 邮政编码 | 区县 | 县 | 住址 | 居住地 | 户籍地 | 省 | 市",
     "ko": "주소 | 우편번호 | 시도 | 시군구 | 거주지 | 지역코드 | 거주지역",
+    "cs": "psč | obec | město | okres | kraj | adresa | ulice | bydliště",
+    "da": "postnummer | postnr | =by | kommune | region | adresse | vejnavn | landsdel",
+    "fi": "postinumero | paikkakunta | kunta | kotikunta | maakunta | osoite | kaupunki",
+    "id": "kode pos | kota | kabupaten | kecamatan | provinsi | alamat | kelurahan",
+    "no": "postnummer | postnr | poststed | kommune | fylke | adresse | =by",
+    "ru": "индекс | почтовый индекс | город | регион | область | адрес | район | населенный пункт",
 }
 """A column with one of these words says where an applicant lives or the home is; after ``=`` it is the whole name."""
 THROUGH: Final = ("officer", "underwriter", "broker", "branch", "store", "channel", "lender", "lei")
@@ -37,7 +43,7 @@ CLUSTERS: Final = ("officer", "underwriter", "broker", "branch", "store", "lende
 """Rows of one value of such a column hang together; the first that a file holds counts."""
 DATES: Final = frozenset(("month", "date", "quarter"))
 """A column with one of these words may say when."""
-_COMPOUNDING: Final = ("de", "nl", "sv")
+_COMPOUNDING: Final = ("de", "nl", "sv", "da", "no", "fi")
 """Languages that write several words as one: a word of a name may end with one of the list."""
 _SHORTEST_ENDING: Final = 5
 _EAST: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")

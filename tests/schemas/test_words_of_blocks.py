@@ -36,7 +36,7 @@ def test_a_place_is_a_place_for_drafts_and_the_ladder_however_it_is_written(name
     "name",
     [
         *("income", "marital_status", "statement", "plate", "latest", "cityscape", "loan", "lån", "lån_belopp"),
-        *("cap_rate", "via_broker", "il_score", "report", "support", "cp_ratio"),
+        *("cap_rate", "via_broker", "il_score", "report", "support", "cp_ratio", "decided_by"),
     ],
 )
 def test_a_word_inside_another_and_a_word_of_another_language_is_no_place(name):
@@ -45,7 +45,7 @@ def test_a_word_inside_another_and_a_word_of_another_language_is_no_place(name):
 
 
 def test_every_language_of_drafts_has_places_and_every_phrase_is_found():
-    assert tuple(PLACES) == LANGUAGES
+    assert set(PLACES) == set(LANGUAGES)
     assert [(language, phrase) for language, phrase in PHRASES if not is_place(phrase)] == []
     assert [phrase for _, phrase in PHRASES if not is_place(phrase.upper())] == []
 
