@@ -78,10 +78,11 @@ def _print(document: dict[str, Any]) -> None:
     groups = []
     for p in document["protected"]:
         for kind in ("groups", "nobody"):
-            for group, n in p[kind].items():
-                role = "reference" if group == p["reference"] else "no people" if kind == "nobody" else ""
-                groups.append({"attribute": p["name"], "group": group, "is": role, "rows": n})
-        groups.append({"attribute": p["name"], "group": "", "is": "missing", "rows": p["missing"]})
+            for value, n in p[kind].items():
+                role = "reference" if value == p["reference"] else "no people" if kind == "nobody" else ""
+                group = p["names"].get(value, value)
+                groups.append({"attribute": p["name"], "group": group, "value": value, "is": role, "rows": n})
+        groups.append({"attribute": p["name"], "group": "", "value": "", "is": "missing", "rows": p["missing"]})
     print_rows(console, "protected", groups)
     columns = []
     for name, column in document["columns"].items():

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,6 +39,10 @@ VERDICTS = "verdicts"
 def followed(lake: Lake, runs: Mapping[int, Run | None], rule: MonitoringRule) -> Followed:
     """What the years say together; nothing where no run has verdicts."""
     return follow([_year(lake, year, run) for year, run in runs.items()], rule)
+
+
+_MEANING: Final = ("read", "unit", "order", "missing", "codes", "at")
+"""Keys of a column's recipe that say what its values mean."""
 
 
 def rule_of(spec: Mapping[str, Any]) -> MonitoringRule:
@@ -82,8 +86,17 @@ def _year(lake: Lake, year: int, run: Run | None) -> YearVerdicts:
         columns_complete=verdict_settings.get("columns_complete") is True,
         edition=run.vintage.split(",")[0] if "," in run.vintage else "file",
         era=era(run.year, source["kind"] == "hmda"),
+        recipe=_recipe(source.get("intake") or {}),
     )
     return YearVerdicts(year, rows, conditions, out, **least)
+
+
+def _recipe(intake: Mapping[str, Any]) -> frozenset[tuple[str, str, str]]:
+    """What a recipe says of the meaning of cells; marks and formats say only how a year's file writes it."""
+    meanings = [("values", "fold", intake.get("fold"))]
+    for name, recipe in (intake.get("columns") or {}).items():
+        meanings += [(name, key, recipe.get(key)) for key in _MEANING]
+    return frozenset((name, key, json.dumps(value)) for name, key, value in meanings if value)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -50,11 +50,8 @@ _NAMES: Final = {
         *("aus", "applicant_credit_score_type", "co_applicant_credit_score_type"),
     ),
     PLACE: (
-        *("lei", "lender_id", "respondent_id", "agency_code", "state_code", "county_code", "county_fips5", "county"),
-        *("county_name", "msa", "msa_md", "msa_md_name", "derived_msa_md", "msamd", "census_tract", "tract_fips11"),
-        *("tract_population", "tract_minority_pct", "tract_minority_population_percent", "minority_population"),
-        *("ffiec_median_family_income", "ffiec_msa_md_median_family_income", "tract_to_msa_income_pct"),
-        *("tract_to_msa_income_percentage", "tract_owner_occupied_units", "month", "application_month"),
+        *("lei", "lender_id", "respondent_id", "agency_code", "minority_population", "ffiec_median_family_income"),
+        *("month", "application_month"),  # others by the words of their names: ``schemas.blocks``
     ),
 }
 

@@ -13,16 +13,39 @@ RULES: Final = 1
 """Version of the rules of reading; a spec keeps the version it was written with."""
 
 
+_BELONGING: Final = {
+    "decimal": ("number",),
+    "thousands": ("number",),
+    "unit": ("number",),
+    "format": ("date", "age"),
+    "order": ("bands",),
+    "at": ("age",),
+}
+"""Key of a recipe -> the ways of reading that it belongs to."""
+EXCEL: Final = "excel"
+"""The format of days since 1899-12-30, as Excel counts them."""
+
+
+def tells_birth(layout: str) -> bool:
+    """Whether a format gives the day and the century of a birth: two digits of a year may mean 1925 or 2025."""
+    return layout == EXCEL or ("%Y" in layout and ("%d" in layout or "%e" in layout))
+
+
 class ColumnRecipe(Strict):
     """How the cells of one column are read."""
 
-    read: Literal["number", "date", "bands", "text"] = Field(
-        "text", description="number, date, ordered bands, or text whose spellings are joined"
+    read: Literal["number", "date", "age", "bands", "text"] = Field(
+        "text",
+        description="number, date, age at a decision from a date of birth, ordered bands, or text whose spellings "
+        "are joined",
     )
     decimal: Literal[".", ","] | None = Field(None, description="of a number: the decimal mark, `.` if left out")
     thousands: tuple[str, ...] = Field((), description="of a number: marks between digits, such as `,` or a blank")
     unit: str | None = Field(None, description="of a number: USD, EUR, %, months, years, days; for people and labels")
-    format: tuple[str, ...] = Field((), description="of a date: formats of strptime; a cell has to fit one of them")
+    format: tuple[str, ...] = Field(
+        (), description="of a date, or of a date of birth: formats of strptime; a cell has to fit one of them"
+    )
+    at: str | None = Field(None, description="of an age: the column with the date of the decision, read as a date")
     order: tuple[Code, ...] = Field((), description="of bands: from the lowest to the highest")
     missing: tuple[Code, ...] = Field((), description="words that mean missing here, beside those that always do")
     codes: tuple[Code, ...] = Field((), description="codes that mean missing here, such as -999")
@@ -37,12 +60,17 @@ class ColumnRecipe(Strict):
 
     @model_validator(mode="after")
     def _fits_its_reading(self) -> Self:
-        belongs = {"decimal": "number", "thousands": "number", "unit": "number", "format": "date", "order": "bands"}
-        for key, reading in belongs.items():
-            if getattr(self, key) and self.read != reading:
-                raise ValueError(f"`{key}` belongs to `read: {reading}`, not to `read: {self.read}`")
+        for key, readings in _BELONGING.items():
+            if getattr(self, key) and self.read not in readings:
+                raise ValueError(f"`{key}` belongs to `read: {readings[0]}`, not to `read: {self.read}`")
         if self.read == "date" and not self.format:
             raise ValueError("`read: date` needs `format`, such as '%Y-%m-%d'")
+        if self.read == "age" and not (self.format and self.at):
+            raise ValueError("`read: age` needs `format` of the birth, and `at`, the column of the decision date")
+        if self.read == "age" and (short := [layout for layout in self.format if not tells_birth(layout)]):
+            raise ValueError(
+                f"{short[0]!r} gives no year of four digits with a day, so that no age in whole years follows from it"
+            )
         if self.read == "bands" and not self.order:
             raise ValueError("`read: bands` needs `order`, the bands from the lowest to the highest")
         if self.decimal is not None and self.decimal in self.thousands:
@@ -61,6 +89,14 @@ class Intake(Strict):
         "all", description="of rows equal in every cell: keep the first, all of them, or none"
     )
     columns: dict[str, ColumnRecipe] = Field({}, description="column -> how its cells are read; text if left out")
+
+    @model_validator(mode="after")
+    def _ages_have_a_date(self) -> Self:
+        for name, recipe in self.columns.items():
+            decided = self.columns.get(recipe.at or "")
+            if recipe.at and (decided is None or decided.read != "date" or recipe.at == name):
+                raise ValueError(f"`at` of {name!r} is a column with a recipe `read: date`, and {recipe.at!r} is none")
+        return self
 
 
 class JoinKey(Strict):

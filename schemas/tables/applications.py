@@ -12,7 +12,7 @@ from schemas.terms import Constraint, DecisionMaker, Kind, Refusal
 
 INTAKE = (
     *("encoding", "skip", "foot", "fold", "number", "currency", "percent", "scale", "sign", "unit"),
-    *("missing_word", "code", "date", "band", "repeat", "join"),
+    *("missing_word", "code", "date", "age", "band", "repeat", "join"),
 )
 """Rules of intake."""
 
@@ -47,11 +47,11 @@ INTAKE_CELLS = Table(
     "The cells of every column that was read by a recipe of intake: values, missing and unread ones add up.",
     (
         Column("column", "string", "the column"),
-        Column("read", "string", "how its cells are read", codes=("number", "date", "bands", "text")),
+        Column("read", "string", "how its cells are read", codes=("number", "date", "age", "bands", "text")),
         Column("cells", "int64", "cells of the column, as many as there are rows", minimum=0),
         Column("values", "int64", "cells with a value", minimum=0),
         Column("missing", "int64", "cells that are empty, or hold a word or code for missing", minimum=0),
-        Column("unread", "int64", "cells that are there, and no number or date", minimum=0),
+        Column("unread", "int64", "cells that are there, and no number, date or age", minimum=0),
     ),
     key=("column",),
     restricted=True,

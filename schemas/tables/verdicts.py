@@ -132,6 +132,10 @@ BEARS_ON = {
 """Legal frame -> theory -> the claim that it bears on (docs/verdicts.md); it says nothing of what is lawful."""
 
 
+REPORTED = "reported, not judged: fewer applications than a verdict needs, and less than 1 % of all"
+"""The reason of a row of a group that is too small to be judged and leaves the states of other groups alone."""
+
+
 def state_of_row(row: Mapping[str, Any]) -> str:
     """The state of a row as it is published."""
     return WITHHELD if row["withheld"] else str(row["state"])

@@ -187,17 +187,20 @@ def _decision(table: OpenTable) -> dict[str, Any]:
 
 
 def _attribute(p: Protected, at: int, table: OpenTable, is_nobody: Callable[[str], bool]) -> dict[str, Any]:
+    """Rows by group, as the table says it: a group of one value under that value, one of several under its name."""
     rows = table.by(table.statement.groups[at])
     missing = rows.pop(p.missing, 0)
-    nobody = {group: n for group, n in rows.items() if group != p.reference and is_nobody(group)}
+    value_of = {group: v[0] for group, v in p.groups.items() if len(v) == 1 and v[0] not in p.groups.keys() - {group}}
+    nobody = {group for group in rows if group != p.reference and is_nobody(value_of.get(group, group))}
     return {
         "column": p.columns[0],
         "columns": list(p.columns),
         "name": p.name,
-        "reference": p.reference,
-        "groups": {group: n for group, n in rows.items() if group not in nobody},
-        "nobody": nobody,
+        "reference": value_of.get(p.reference, p.reference),
+        "groups": {value_of.get(group, group): n for group, n in rows.items() if group not in nobody},
+        "nobody": {value_of.get(group, group): n for group, n in rows.items() if group in nobody},
         "missing": missing,
+        "names": {value: group for group, value in value_of.items() if group in rows and group != value},
     }
 
 

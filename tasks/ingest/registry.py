@@ -148,6 +148,8 @@ def columns_read(question: Question, year_column: str | None) -> list[str]:
     named += [*question.source.keep, *question.columns, *(d.column for d in derived.values())]
     named += [year_column] if year_column else []
     named += [LENDER_ID] if question.source.kind == "hmda" else []
+    recipes = question.source.intake.columns if question.source.intake else {}
+    named += [at for name in named if name in recipes and (at := recipes[name].at)]
     return list(dict.fromkeys(name for name in named if name not in derived))
 
 
@@ -183,6 +185,8 @@ def check_columns(spec: AuditSpec) -> None:
     named += [(("source", "keep", name), name) for name in spec.source.keep]
     if spec.source.year_column:
         named.append((("source", "year_column"), spec.source.year_column))
+    recipes = spec.source.intake.columns if spec.source.intake else {}
+    named += [(("source", "intake", "columns", name, "at"), r.at) for name, r in recipes.items() if r.at]
     for location, name in named:
         if name not in column_names and spec.source.kind == "hmda":
             _check_delivered(name)

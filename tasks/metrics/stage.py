@@ -5,6 +5,7 @@ tallies like any other. What of it may be told is decided in ``publish``.
 """
 
 import math
+from dataclasses import replace
 from typing import ClassVar
 
 import pyarrow as pa
@@ -116,6 +117,7 @@ def measure(
         contradicted="; ".join(row["words"] for row in graph_tests.to_pylist() if row["contradicted"]),
     )
     by_refits = of_families(gathered.refitted)
+    plan = replace(plan, small=gathered.small)
     made = algorithm.summarise(tallied.statistics, tallied.draws, plan, tallied.aggregates, by_refits)
     makers, groups = decisions["decision_maker"].unique().to_pylist(), source_groups | refused_groups
     everyone = {(maker, *pair) for maker in makers for pair in groups}
@@ -169,7 +171,8 @@ def _own_cases(
     everything = [
         m
         for m in made + measures.unmeasured(made, limits, everyone, plan)
-        if m.group == plan.references[of := m.family.protected_attribute] or by_name[of].judges(m.group)
+        if m.group == plan.references[of := m.family.protected_attribute]
+        or (by_name[of].judges(m.group) and (of, m.group) not in gathered.small)
     ]
     exact: dict[tuple[algorithm.Family, str], Evidence] = {}
     unsure: dict[tuple[algorithm.Family, str], str] = {}

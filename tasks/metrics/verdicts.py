@@ -14,7 +14,7 @@ from schemas.audit.limits import GATE, Limits, Verdicts
 from schemas.audit.partition import unsampled
 from schemas.audit.spec import AuditSpec, Protected
 from schemas.errors import TooLittleEvidenceError
-from schemas.tables.verdicts import AGREEMENT, VERDICTS
+from schemas.tables.verdicts import AGREEMENT, REPORTED, VERDICTS
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.metrics.algorithm import verdicts as algorithm
 from tasks.metrics.algorithm.measures import Family, Given, Statistic, unjudged
@@ -48,6 +48,8 @@ NOT_TAKEN = (
     "the given model does not take the group as an input; what it does by other columns belongs to the causal model"
 )
 NO_GRAPH = "no causal model was given"
+SMALL_SHARE = 0.01
+"""Share of all applications below which a group that is too small for a verdict is reported and not judged."""
 DENIAL_RATIO, RARE_DENIALS = 1.5, 0.10
 """Ratio of denials that bars a pass of the ratio of approvals, where fewer of the reference group are denied."""
 _DESCRIPTIVE = "for information: it has no interval that is known to cover as often as it says"
@@ -137,16 +139,36 @@ class Gathered:
         for name, judgement in sorted(judgements, key=lambda pair: list(Theory).index(pair[1].theory)):
             for maker in self._makers(name, judgement):
                 for attribute, group in self.groups:
+                    reported = REPORTED if (attribute.name, group) in self.small else ""
                     if judgement is OUTCOME:
                         # The case, and the same at the watch level of practitioners, which decides nothing.
-                        case = self._of_outcome(maker, attribute, group)
+                        case = replace(self._of_outcome(maker, attribute, group), reported=reported)
                         yield case
                         if case.limit is not None and case.limit.value < WATCH:
                             yield replace(case, role="watch", limit=algorithm.Limit(WATCH, "at_least"))
                     elif judgement.maker != DecisionMaker.MODEL or any(
                         key[:4] == (name, judgement.measure, maker, attribute.name) for key in self.aggregates
                     ):  # a measure of the model alone needs a model that takes the attribute
-                        yield self._of_method(name, judgement, maker, attribute, group)
+                        case = self._of_method(name, judgement, maker, attribute, group)
+                        yield replace(case, reported=reported)
+
+    @cached_property
+    def small(self) -> frozenset[tuple[str, str]]:
+        """(attribute, group) that are reported and not judged: too few for a verdict, and less than 1 % of all.
+
+        None where no other group of the attribute would be judged: the audit has too little evidence then.
+        """
+        small: set[tuple[str, str]] = set()
+        for attribute in self.protected:
+            sizes: dict[str, int] = {}
+            for (_, name, group), counts in self.counts.items():
+                if name == attribute.name:
+                    sizes[group] = max(sizes.get(group, 0), counts.n)
+            most = min(self.verdicts.minimum_n, SMALL_SHARE * sum(sizes.values()))
+            judged_groups = {group for group in sizes if attribute.judges(group)}
+            few = {group for group in judged_groups if sizes[group] < most}
+            small |= {(attribute.name, group) for group in few if few < judged_groups}
+        return frozenset(small)
 
     @cached_property
     def groups(self) -> list[tuple[Protected, str]]:

@@ -200,7 +200,11 @@ def _left_out(
         return "protected", "protected attribute"
     if name in _RESERVED:
         return "reserved", "a name that Evenhand uses itself: rename it to use it"
-    if kind := people.kind_of(column):
+    kind = people.kind_of(column)
+    if kind == "age" and column.form == "date":
+        lacking = "no column has the date of the decision" if people.births(column) else "years have two digits"
+        return "protected", f"dates of birth, of which no age follows: {lacking}"
+    if kind:
         return "protected", f"describes people ({kind}); a feature only if the lender may use it"
     return (
         _by_name(column)

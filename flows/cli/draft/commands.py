@@ -59,7 +59,12 @@ def init(
         Path | None, typer.Option("--json", metavar="FILE", help="Write the questions here as JSON.")
     ] = None,
     check: Annotated[
-        Path | None, typer.Option("--check", metavar="SPEC", help="List what a drafted spec has left to confirm.")
+        Path | None,
+        typer.Option(
+            "--check",
+            metavar="SPEC",
+            help="List what a spec has left to confirm, and what changed in its table, or in FILE of another year.",
+        ),
     ] = None,
     confirm: Annotated[
         Path | None, typer.Option("--confirm", metavar="SPEC", help="Take the defaults of a spec, or of some KEYs.")
@@ -72,7 +77,7 @@ def init(
     if keys:
         raise SpecError(f"init: one table, and not {keys[0]!r} too; a second file is --with FILE --key NAME")
     if check is not None:
-        _check(check, as_json)
+        _check(check, file, as_json)
         return
     if file is None:
         raise SpecError("init: no table given; expected FILE, such as evenhand init loans.csv, or --check SPEC")
@@ -191,10 +196,12 @@ def _save_json(path: Path, pending: Sequence["Question"]) -> None:
     _save(path, json.dumps([question.as_json() for question in pending], indent=1, ensure_ascii=False) + "\n", "--json")
 
 
-def _check(spec: Path, as_json: Path | None) -> None:
+def _check(spec: Path, file: Path | None, as_json: Path | None) -> None:
     from flows.cli.draft.review import review
 
-    state = review(spec)
+    if file is not None:
+        _check_file(file, None)
+    state = review(spec, file)
     if as_json is not None:
         _save_json(as_json, state.questions)
     line_of = {mark.key: mark.line for mark in state.marks}
@@ -206,7 +213,9 @@ def _check(spec: Path, as_json: Path | None) -> None:
     if not state.questions:
         sys.stdout.write("nothing is left to confirm\n")
     for change in state.changes:
-        errors.print(f"changed: {change}", markup=False)
+        errors.print(visible(f"changed: {change}"), markup=False)
+    if file is not None and not state.changes:
+        errors.print(f"{file.name} is read by {spec} as the table before it was", markup=False)
 
 
 def _confirm(spec: Path, keys: Sequence[str]) -> None:

@@ -123,16 +123,18 @@ class Draft:
     @cached_property
     def losses(self) -> tuple[Loss, ...]:
         """Groups that lose more rows than others because features are missing."""
-        members = {a.column: people.members(self.table.columns[a.column], a) for a in self.attributes}
+        members = {a.column: people.members(self.table, a) for a in self.attributes}
         return tuple(columns.losses(self.table, self.features, self.split, members))
 
     def recipes(self) -> dict[str, ColumnRecipe]:
         """How the columns are read that are not plain text: features, ages, and the column of the year."""
-        required = [*(a.column for a in self.attributes), self.decision_column, self.year.column]
+        dated = {a.column: a.at for a in self.attributes if a.at}
+        required = [*(a.column for a in self.attributes), *dated.values(), self.decision_column, self.year.column]
         out = {}
         for name in self.table.names:
             entry = next((e for e in self.entries if e.name == name), None)
-            recipe = columns.recipe_of(self.table.columns[name])
+            column = self.table.columns[name]
+            recipe = people.age_recipe(column, dated[name]) if name in dated else columns.recipe_of(column)
             if recipe is not None and (name in required or (entry is not None and not entry.excluded)):
                 prefix = f"source.intake.columns.{name}."
                 updates = {k.removeprefix(prefix): v for k, v in self.choices.settings.items() if k.startswith(prefix)}
@@ -312,7 +314,12 @@ def _attributes(table: Table, choices: Choices, names: Sequence[str], split: Spl
             name not in table.columns or (chosen and not _has_group(table.columns[name], chosen))
         ):
             chosen = None
-        attribute = people.attribute(table, name, split.favourable, chosen, is_given=choices.given("protected"))
+        try:
+            attribute = people.attribute(table, name, split.favourable, chosen, is_given=choices.given("protected"))
+        except SpecError:
+            if choices.is_review:  # another year's table, of which `review` says what changed
+                continue
+            raise
         out.append(replace(attribute, reference_is_given=chosen is not None and not choices.is_review))
     if remaining:
         groups = [group for attribute in out for group in attribute.rows]
@@ -323,7 +330,7 @@ def _attributes(table: Table, choices: Choices, names: Sequence[str], split: Spl
 
 
 def _has_group(column: Column, value: str) -> bool:
-    if column.is_number:
+    if column.is_number or column.form == "date":
         return any(word in value for word in ("under", "over", " to "))
     return any(plain(value) == plain(group) for group in column.values)
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -12,8 +12,10 @@ from flows.cli.draft import vocabulary
 from flows.cli.draft.table import Column, Table
 from flows.cli.draft.vocabulary import plain
 from schemas.audit import column as column_names
+from schemas.audit.intake import EXCEL, FOLDINGS, ColumnRecipe, tells_birth
 from schemas.audit.spec import Protected
 from schemas.errors import SpecError, nearest
+from tasks.ingest.intake.recipe import Reading, age_cell, cells_of
 
 MOST_ATTRIBUTES: Final = 4
 MOST_GROUPS: Final = 40
@@ -56,6 +58,8 @@ class Attribute:
     is_given: bool = False
     reference_is_given: bool = False
     missing: int = 0
+    at: str = ""
+    """Of dates of birth: the column with the date at which the age is taken."""
 
     @property
     def small(self) -> tuple[str, ...]:
@@ -98,6 +102,51 @@ def is_age(column: Column) -> bool:
     return bool(((ages >= _YOUNGEST) & (ages <= _OLDEST)).mean() >= _PLAUSIBLE)
 
 
+def date_of_ages(table: Table, name: str) -> str:
+    """The column with the date of the decision, for ages from a column of dates of birth; empty if there is none.
+
+    A date that is called one of a decision comes first, then the one that is filled in most.
+    """
+    column = table.columns[name]
+    if vocabulary.protected_kind(name) != "age" or column.form != "date" or not births(column):
+        return ""
+    dated = [
+        other
+        for other in table.columns.values()
+        if other.form == "date"
+        and other.missing_share <= _MOST_MISSING
+        and not vocabulary.protected_kind(other.name)
+        and (vocabulary.is_named(other.name, "decided") or not vocabulary.is_named(other.name, "after"))
+        and all("%d" in layout or layout == EXCEL for layout in other.formats)
+    ]
+    for other in sorted(dated, key=lambda d: (not vocabulary.is_named(d.name, "decided"), d.missing_share)):
+        years = ages_at(column, other)
+        present = years[np.isfinite(years)]
+        if len(present) and ((present >= _YOUNGEST) & (present <= _OLDEST)).mean() >= _PLAUSIBLE:
+            return other.name
+    return ""
+
+
+def births(column: Column) -> tuple[str, ...]:
+    """The formats of a column of dates that tell a day and a century."""
+    return tuple(layout for layout in column.formats if tells_birth(layout))
+
+
+def age_recipe(column: Column, at: str) -> ColumnRecipe:
+    """How dates of birth are read as ages at another column's date."""
+    return ColumnRecipe(read="age", format=births(column), at=at, codes=column.missing_codes)
+
+
+def ages_at(birth: Column, decided: Column) -> NDArray[np.float64]:
+    """``(rows,)`` ages in whole years, by intake; NaN where a date is missing or gives no age."""
+    on = ColumnRecipe(read="date", format=decided.formats, codes=decided.missing_codes)
+    cells = cells_of(Reading(birth.name, age_recipe(birth, decided.name), FOLDINGS), birth.counts)
+    days = cells_of(Reading(decided.name, on, FOLDINGS), decided.counts)
+    pairs, rows = np.unique(np.stack([birth.codes, decided.codes]), axis=1, return_inverse=True)
+    texts = [age_cell(cells[birth.texts[b]], days[decided.texts[d]]).text for b, d in pairs.T]
+    return np.array([float(text) if text.isdigit() else np.nan for text in texts])[rows]
+
+
 def found(table: Table, decision: str) -> list[str]:
     """The columns that hold a protected attribute, one for each kind, those first that are drafted first."""
     ranked: list[tuple[bool, bool, bool, int, int]] = []
@@ -106,11 +155,11 @@ def found(table: Table, decision: str) -> list[str]:
             continue
         if _OTHER_PERSON.search(column.name.replace("_", " ")) or column.missing_share > _MOST_MISSING:
             continue
-        if is_age(column) or _has_groups(column):
+        if is_age(column) or _has_groups(column) or date_of_ages(table, column.name):
             # Of several columns of a kind: one that is named, one derived from them, one of words, the shortest name.
             named = bool(vocabulary.protected_kind(column.name))
             derived = "derived" in vocabulary.parts(column.name)
-            words = any(not group.lstrip("-").isdigit() for group in column.values)
+            words = column.form != "date" and any(not group.lstrip("-").isdigit() for group in column.values)
             ranked.append((not named, not derived, not words, len(column.name), position))
     first: dict[str, str] = {}
     for *_, position in sorted(ranked):
@@ -152,7 +201,15 @@ def attribute(
     column = table.columns[name]
     kind = kind_of(column) or ("age" if is_given and column.is_number else "")
     if column.is_number and (is_age(column) or is_given):
-        return _in_bands(column, kind, favourable, reference, is_given)
+        return _in_bands(column, None, kind, favourable, reference, is_given)
+    if at := date_of_ages(table, name):
+        ages = ages_at(column, table.columns[at])
+        return replace(_in_bands(column, ages, kind, favourable, reference, is_given), at=at)
+    if column.form == "date":
+        raise SpecError(
+            f"--protected {name}: dates of birth tell an age where they have a year of four digits and another column "
+            "has the date of the decision: add that, or give another column"
+        )
     groups = column.values
     if not 2 <= len(groups) <= MOST_GROUPS:
         raise SpecError(
@@ -178,18 +235,24 @@ def attribute(
 
 
 def _in_bands(
-    column: Column, kind: str, favourable: NDArray[np.bool_], reference: str | None, is_given: bool
+    column: Column,
+    ages: NDArray[np.float64] | None,
+    kind: str,
+    favourable: NDArray[np.bool_],
+    reference: str | None,
+    is_given: bool,
 ) -> Attribute:
-    """Ages cut into bands; what is no age has no group."""
-    ages = column.numbers_of_texts
+    """Ages cut into bands; what is no age has no group. ``ages`` are those of the rows, of dates of birth."""
+    numbers = column.numbers_of_texts if ages is None else ages
+    places = column.codes if ages is None else np.arange(len(ages))
     cuts = list(BANDS)
-    if is_given and not is_age(column):  # another number that a user gave: it is cut at its median
+    if is_given and column.is_number and not is_age(column):  # another number that a user gave: it is cut at its median
         cuts = [float(np.nanmedian(column.numbers))]
     names = band_names(tuple(cuts))
-    place = np.where(np.isfinite(ages), np.searchsorted(cuts, np.nan_to_num(ages), side="right"), -1)
-    counts = np.array(list(column.counts.values()))
+    place = np.where(np.isfinite(numbers), np.searchsorted(cuts, np.nan_to_num(numbers), side="right"), -1)
+    counts = np.array(list(column.counts.values())) if ages is None else np.ones(len(ages), dtype=np.int64)
     rows = {name: int(counts[place == i].sum()) for i, name in enumerate(names)}
-    good = {name: int(((place[column.codes] == i) & favourable).sum()) for i, name in enumerate(names)}
+    good = {name: int(((place[places] == i) & favourable).sum()) for i, name in enumerate(names)}
     people = {name: n for name, n in rows.items() if n}
     chosen, why = _reference("", column.name, people, good)
     if reference is not None:
@@ -205,11 +268,13 @@ def band_names(bands: tuple[float, ...]) -> tuple[str, ...]:
     return Protected(name="age", columns=("age",), bands=bands, reference=low).band_names
 
 
-def members(column: Column, of: Attribute) -> dict[str, NDArray[np.bool_]]:
+def members(table: Table, of: Attribute) -> dict[str, NDArray[np.bool_]]:
     """Group -> ``(rows,)`` who is in it."""
+    column = table.columns[of.column]
     if of.bands:
-        place = np.searchsorted(of.bands, np.nan_to_num(column.numbers), side="right")
-        return {name: (place == i) & np.isfinite(column.numbers) for i, name in enumerate(band_names(of.bands))}
+        ages = ages_at(column, table.columns[of.at]) if of.at else column.numbers
+        place = np.searchsorted(of.bands, np.nan_to_num(ages), side="right")
+        return {name: (place == i) & np.isfinite(ages) for i, name in enumerate(band_names(of.bands))}
     return {value: column.groups == i for i, value in enumerate(column.values) if value in of.rows}
 
 

@@ -323,6 +323,7 @@ def people_question(draft: Draft) -> Iterator[Question]:
         *(Evidence(a.column, sum(a.rows.values()), _groups_in_words(a)) for a in draft.attributes),
         *(Evidence(name, None, "describes people; left out") for name in excluded),
     ]
+    births = {entry.name: entry.why for entry in draft.entries if entry.name in excluded and "of birth" in entry.why}
     if not draft.attributes:
         possible = _possible(draft)
         hint = f" Columns of a few values: {_listed(possible)}." if possible else ""
@@ -334,10 +335,13 @@ def people_question(draft: Draft) -> Iterator[Question]:
     text = f"Protected: {', '.join(names)}?"
     cut = [a.column for a in draft.attributes if a.bands == BANDS]
     if cut:
-        ages = next(a for a in draft.attributes if a.bands)
-        text += f" {cut[0]} is cut at 40 (ADEA) and 62 (Regulation B): {_with_rows(ages.rows)}."
+        ages = next(a for a in draft.attributes if a.bands == BANDS)
+        read = f"is read as the age at {ages.at} and" if ages.at else "is"
+        text += f" {cut[0]} {read} cut at 40 (ADEA) and 62 (Regulation B): {_with_rows(ages.rows)}."
+        text += f" {ages.missing:,} rows have no age." if ages.at and ages.missing else ""
     if excluded:
-        text += f" Left out, as they describe people too: {_listed(excluded)}."
+        listed = [f"{name} ({births[name]})" if name in births else name for name in excluded]
+        text += f" Left out, as they describe people too: {_listed(listed)}."
     options = [Option(YES, "; ".join(f"{a.column}: {_groups_in_words(a)}" for a in draft.attributes))]
     if len(names) > 1:
         options += [

@@ -1,7 +1,9 @@
 """What a written spec has left to confirm, by its marks and by the table as it reads now."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,10 +11,25 @@ from flows.cli.draft.drafting import Draft, drafted
 from flows.cli.draft.questions import Question, questions, settings_of
 from flows.cli.draft.reading import read_source, source_of
 from flows.cli.draft.spec_text import confirmed
+from flows.cli.draft.table import Column, Table
+from flows.cli.draft.vocabulary import plain, protected_kind
 from schemas.audit.file import Mark, parse, spec_text
+from schemas.audit.intake import FOLDINGS, ColumnRecipe
+from schemas.audit.source import Source
 from schemas.errors import SpecError
+from tasks.ingest.intake.recipe import Reading, cells_of
+from tasks.ingest.sources.door import describe
 from tasks.ingest.sources.raw import check_regular
 
+_FORM: Final = ("kind", "encoding", "delimiter", "quote", "skip", "foot", "header")
+"""Keys of a source about the form of its file, which may change from year to year."""
+_MOST_VALUES: Final = 60
+_KINDS: Final = {
+    "number": "numbers",
+    "date": "dates by the formats of its recipe",
+    "age": "dates of birth by the formats of its recipe",
+}
+"""What cells are that a recipe reads."""
 _OWN_WEIGHT: Final = 12
 _UNREAD: Final = 0.01
 """Share of a column's cells from which on it is told that they are no numbers."""
@@ -27,20 +44,62 @@ class Review:
     marks: tuple[Mark, ...]
 
 
-def review(spec: Path) -> Review:
-    """Reads a spec and its table again.
+def review(spec: Path, file: Path | None = None) -> Review:
+    """Reads a spec and its table again, or another table by the same spec, such as the one of the next year.
 
     Raises:
-        EvenhandError: the spec is none, or its table cannot be read.
+        EvenhandError: the spec is none, has no recipe to hold another table against, or a table cannot be read.
     """
     _, parsed = _parsed(spec)
     raw = parsed.value
     if not isinstance(raw, Mapping) or not isinstance(raw.get("source"), Mapping) or "intake" not in raw["source"]:
+        if file is not None:
+            raise SpecError(f"{spec} has no recipe (source.intake), by which {file.name} could be checked; draft one")
         return Review(tuple(_of_marks(parsed.marks)), (), parsed.marks)
     source = source_of(dict(raw["source"]), spec.parent)
-    table = read_source(source, Path(source.paths[0]))
-    draft = drafted(table, settings_of(raw))
-    return Review(tuple(_open(questions(draft), parsed.marks)), tuple(_changes(draft, raw)), parsed.marks)
+    if file is None:
+        draft = drafted(read_source(source, Path(source.paths[0])), settings_of(raw))
+        return Review(tuple(_open(questions(draft), parsed.marks)), tuple(_changes(draft, raw)), parsed.marks)
+    forms = [*_forms(source, file)]
+    draft = drafted(_of_next_year(source, file), settings_of(raw))
+    before = read_source(source, Path(source.paths[0])) if Path(source.paths[0]).is_file() else None
+    changes = [*forms, *_changes(draft, raw, before), *_read_otherwise(draft, source)]
+    return Review(tuple(_open(questions(draft), parsed.marks)), tuple(changes), parsed.marks)
+
+
+def _of_next_year(source: Source, file: Path) -> Table:
+    """Another table by the source of a spec, with the form that the file itself has where it has another one."""
+    described = describe(file, member=source.member, sheet=source.sheet).source
+    form = {key: getattr(described, key) for key in _FORM}
+    return read_source(source.lying_at((str(file),)).model_copy(update=form), file)
+
+
+def _forms(source: Source, file: Path) -> Iterator[str]:
+    """What of the form of a file differs from what the spec says."""
+    described = describe(file, member=source.member, sheet=source.sheet).source
+    for key in _FORM:
+        now, then = getattr(described, key), getattr(source, key)
+        if now != then:
+            yield f"source.{key} is {now!r} for this file, and {then!r} in the spec"
+
+
+def _read_otherwise(draft: Draft, source: Source) -> Iterator[str]:
+    """Columns of which this table alone would be read by another recipe than the spec has."""
+    recipes = source.intake.columns if source.intake else {}
+    for name, recipe in draft.recipes().items():
+        written = recipes.get(name)
+        if written is None and recipe.read != "text":
+            yield f"{name}: would be read as {recipe.read}, and has no recipe in the spec"
+        if written is None or written.read == "age":
+            continue
+        for key in ("read", "decimal", "thousands", "unit", "format", "codes"):
+            now, then = getattr(recipe, key), getattr(written, key)
+            if now and now != then and not (isinstance(now, tuple) and set(now) <= set(then)):
+                yield f"{name}: {key} would be {_shown(now)}, and is {_shown(then)} in the spec"
+
+
+def _shown(value: object) -> str:
+    return ", ".join(map(repr, value)) or "none" if isinstance(value, tuple) else repr(value) if value else "none"
 
 
 def open_questions(spec: Path) -> list[Question]:
@@ -78,24 +137,73 @@ def _of_marks(marks: Sequence[Mark]) -> Iterator[Question]:
         yield Question(mark.key, (mark.key,), weight, mark.key.partition(".")[0], text, "yes")
 
 
-def _changes(draft: Draft, raw: Mapping[str, Any]) -> Iterator[str]:
-    """What the table has now that the spec does not know."""
+def _changes(draft: Draft, raw: Mapping[str, Any], before: Table | None = None) -> Iterator[str]:
+    """What the table has now that the spec, and the table before it, do not know."""
     table, decision = draft.table, raw.get("decision") or {}
-    listed = {str(value) for side in ("favourable", "unfavourable", "neither") for value in decision.get(side) or ()}
-    if draft.decision is not None and listed - {"CHECK"}:
-        for value, rows in draft.undecided.items():
+    listed = {plain(str(v)) for side in ("favourable", "unfavourable", "neither") for v in decision.get(side) or ()}
+    if draft.decision is not None and listed - {"check"}:
+        for value, rows in draft.decision.rows.items():
+            if plain(value) in listed:
+                continue
             yield f"{draft.decision.column}: {value} is in no list of the spec ({rows:,} rows)"
     spec_columns = {*(raw.get("columns") or {}), decision.get("column")}
     gone = [str(name) for name in spec_columns if name and name != "CHECK" and name not in table.columns]
     fresh = [name for name in table.names if name not in spec_columns]
     if gone:
-        yield f"columns of the spec that the table has no more: {', '.join(gone[:6])}"
+        yield f"columns of the spec that the table has no more: {', '.join(_likely(name, fresh) for name in gone[:6])}"
     if fresh:
         yield f"columns that the spec does not name: {', '.join(fresh[:6])}"
-    for name in draft.features:
-        unread = table.columns[name].unread
-        if unread > _UNREAD * sum(table.columns[name].counts.values()):
-            yield f"{name}: {unread:,} cells are no numbers"
+    yield from _new_values(draft, raw, before)
+    yield from _unread(table, raw, before)
+
+
+def _likely(name: str, fresh: Sequence[str]) -> str:
+    """A column that is gone, with the new one that it is likely called now."""
+    alike = [other for other in fresh if plain(other) == plain(name)]
+    alike += [other for other in fresh if protected_kind(name) and protected_kind(other) == protected_kind(name)]
+    alike += get_close_matches(name, fresh, 1)
+    return f"{name} (now {alike[0]}? source.rename: {{'{alike[0]}': '{name}'}})" if alike else name
+
+
+def _new_values(draft: Draft, raw: Mapping[str, Any], before: Table | None) -> Iterator[str]:
+    """Values of groups and categories that neither the spec nor the table before it has."""
+    attributes = {p["columns"][0]: p for p in raw.get("protected") or () if len(p.get("columns") or ()) == 1}
+    for name, column in draft.table.columns.items():
+        if name == draft.decision_column or column.form in ("number", "date") or len(column.values) > _MOST_VALUES:
+            continue
+        if name not in attributes and name not in draft.features:
+            continue
+        listed = [str(value) for value in ((raw.get("columns") or {}).get(name) or {}).get("order") or ()]
+        groups = (attributes.get(name) or {}).get("groups") or {}
+        listed += [str(value) for values in groups.values() for value in values]
+        known = {plain(value) for value in listed}
+        known |= {plain(value) for value in before.columns[name].values} if before and name in before.columns else set()
+        fresh = [f"{value} ({rows:,} rows)" for value, rows in column.values.items() if plain(value) not in known]
+        if known and fresh:
+            yield f"{name}: new values {', '.join(fresh[:6])}"
+
+
+def _unread(table: Table, raw: Mapping[str, Any], before: Table | None) -> Iterator[str]:
+    """Columns with more cells that the recipe of the spec cannot read."""
+    recipes = (raw["source"].get("intake") or {}).get("columns") or {}
+    for name, written in recipes.items():
+        recipe = ColumnRecipe.model_validate(written)
+        if name not in table.columns or recipe.read not in _KINDS:
+            continue
+        unread, share = unread_cells(table.columns[name], recipe)
+        then = unread_cells(before.columns[name], recipe)[1] if before and name in before.columns else 0.0
+        if share > max(_UNREAD, then):
+            earlier = f", before {then:.1%}" if before else ""
+            yield f"{name}: {unread:,} cells ({share:.1%}) are no {_KINDS[recipe.read]}{earlier}"
+
+
+def unread_cells(column: Column, recipe: ColumnRecipe) -> tuple[int, float]:
+    """Cells that a recipe leaves unread, and their share of those that are there."""
+    cells = cells_of(Reading(column.name, recipe, FOLDINGS), column.counts)
+    rows = Counter(dict.fromkeys(("value", "missing", "unread"), 0))
+    for text, cell in cells.items():
+        rows[cell.fate] += column.counts[text]
+    return rows["unread"], rows["unread"] / max(1, rows["value"] + rows["unread"])
 
 
 def confirm(spec: Path, keys: Sequence[str]) -> tuple[list[str], list[str]]:

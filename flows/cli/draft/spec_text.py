@@ -168,7 +168,8 @@ def _protected(draft: Draft, marks: _Marks) -> Iterator[str]:
         yield "    reference: CHECK"
     for i, attribute in enumerate(draft.attributes):
         key = f"protected.{i}"
-        yield f"  - name: {_quoted(attribute.column)}{marks.of(key)}"
+        name = "age" if attribute.at else attribute.column
+        yield f"  - name: {_quoted(name)}{marks.of(key)}"
         yield f"    columns: [{_quoted(attribute.column)}]"
         if attribute.bands:
             yield f"    bands: [{', '.join(f'{band:g}' for band in attribute.bands)}] # ages at which groups begin"

@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from flows.cli.draft.known_tables import Example
+from flows.cli.draft.vocabulary import protected_kind
 from schemas.audit.source import Source
 from tasks.ingest.intake import bands, codes, dates, numbers
 from tasks.ingest.intake.folding import spellings
@@ -252,7 +253,7 @@ def _read(plain: Mapping[str, Column]) -> dict[str, Column]:
     """The same columns with their numbers, dates and bands."""
     counts = {name: column.counts for name, column in plain.items()}
     figures = numbers.guess(counts)
-    days = dates.guess(counts, figures)
+    days = dates.guess(counts, figures, [name for name in plain if protected_kind(name)])
     out = {}
     for name, column in plain.items():
         day, figure = days.get(name), figures.get(name)

@@ -1,7 +1,8 @@
 """Words by which values and columns are recognised: decisions, names of columns, people, in 19 languages.
 
-The words are in `words/`, a file a language. Words that mean a missing value: `tasks.ingest.intake.missing`. Texts are
-compared without case, accents and punctuation, word by word; Chinese, Japanese and Korean letter by letter.
+The words are in `words/`, a file a language. Words that mean a missing value: `tasks.ingest.intake.missing`; of places:
+`schemas.blocks`. Texts are compared without case, accents and punctuation, word by word; Chinese, Japanese and Korean
+letter by letter.
 """
 
 import csv
@@ -14,6 +15,7 @@ from importlib.resources import files
 from typing import Final, Literal
 
 from schemas.audit import column
+from schemas.blocks import is_place
 from tasks.ingest.intake.folding import fold
 
 LANGUAGES: Final = (
@@ -235,7 +237,8 @@ def _kinds(name: str) -> frozenset[str]:
     kinds = {phrase.means for phrase in index.whole(words)}
     kinds |= {phrase.means for phrase, _ in index.inside(words)}
     kinds |= {phrase.means for phrase in index.ending(words)}
-    return frozenset(kinds | ({"after"} if column.set_by_decision(name) else set()))
+    kinds |= {"after"} if column.set_by_decision(name) else set()
+    return frozenset(kinds | ({"place"} if is_place(name) else set()))
 
 
 def ends_as_identifier(name: str) -> bool:

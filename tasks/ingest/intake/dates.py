@@ -8,22 +8,25 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from schemas.audit.intake import ColumnRecipe
+from schemas.audit.intake import EXCEL, ColumnRecipe
 from tasks.ingest.intake.codes import ZERO_DATES
 from tasks.ingest.intake.folding import plain_digits
 from tasks.ingest.intake.missing import is_missing
 from tasks.ingest.intake.numbers import NumberGuess
 from tasks.ingest.intake.units import CURRENCIES, name_words
 
-SERIAL: Final = "excel"
-"""The format of days since 1899-12-30, as Excel counts them."""
 _EPOCH, _SERIALS = date(1899, 12, 30), range(20_000, 60_001)
+_DAYS: Final = 31
+_LEAST_SERIAL: Final = 1_000
+"""Of a date of birth, in 1902: below it are ages."""
 _YEARS: Final = range(1900, 2101)
+OLDEST: Final = 120
+"""Years of an age that a person can have."""
 _LENGTHS: Final = frozenset(((4, 1), (4, 2), (1, 4), (2, 4), (1, 2), (2, 2)))
 """Of the first and the last number of a date: one of them is the year."""
 _LEAST_SHARE, _LEAST_VOICE, _SAMPLE, _LONGEST = 0.95, 0.01, 500, 60
@@ -167,14 +170,45 @@ def parse(text: str, formats: Iterable[str]) -> str | None:
     return days.pop().isoformat() if len(days) == 1 else None
 
 
+def born(text: str, formats: Collection[str]) -> str | None:
+    """The date of birth of a cell in ISO form: as ``parse``, with serial numbers of Excel before 1954, too."""
+    serial = re.fullmatch(r"(\d{4,5})(?:[.,]\d+)?", text.strip(), re.ASCII) if EXCEL in formats else None
+    if serial and _LEAST_SERIAL <= int(serial[1]) < _SERIALS.stop:
+        return (_EPOCH + timedelta(days=int(serial[1]))).isoformat()
+    return parse(text, formats)
+
+
+def age(birth: str, decided: str) -> int:
+    """Whole years between two ISO dates; who is born on 29 February is a year older on 1 March of a common year."""
+    return int(decided[:4]) - int(birth[:4]) - (decided[5:] < birth[5:])
+
+
 def guess(
-    columns: Mapping[str, Mapping[str, int]], numbers: Mapping[str, NumberGuess] | None = None
+    columns: Mapping[str, Mapping[str, int]],
+    numbers: Mapping[str, NumberGuess] | None = None,
+    births: Collection[str] = (),
 ) -> dict[str, DateGuess]:
-    """The columns of a file that hold dates, and how they are read; `numbers` give its locale."""
+    """The columns of a file that hold dates, and how they are read.
+
+    Args:
+        columns: texts of each column with their rows.
+        numbers: how its numbers are read, which tells the locale of the file.
+        births: columns with dates of birth, of which no question quotes a cell.
+    """
     formats = {name: layouts for name, counts in columns.items() if (layouts := _formats(name, counts)) is not None}
     proven = {order for layouts in formats.values() for order in layouts.proven}
     order, sure = _usual_order(columns, numbers or {}, proven)
-    return {name: _guessed(name, columns[name], layouts, order, sure) for name, layouts in formats.items()}
+    guesses = {name: _guessed(name, columns[name], layouts, order, sure) for name, layouts in formats.items()}
+    return {name: _unquoted(name, day) if name in births else day for name, day in guesses.items()}
+
+
+def _unquoted(name: str, day: DateGuess) -> DateGuess:
+    """The guess of a column with dates of birth, which quotes none of them."""
+    if day.question is None:
+        return day
+    parts = [f"{name}: no cell of the file proves whether the day or the month is first"] if day.evidence else []
+    parts += [f"{sum(day.unread.values()):,} cells of {name} are no dates"] if day.unread else []
+    return replace(day, question=f"{'; '.join(parts) or f'{name} has several orders of day and month'}.", evidence=())
 
 
 @dataclass(frozen=True)
@@ -286,9 +320,10 @@ def _orders(shape: _Shape, cells: Mapping[str, int]) -> tuple[tuple[str, ...], i
 
     An order is out where a cell fits another one alone; both stay where 1 % of such cells or more speak for each.
     """
-    # Two digits in the first place are years where they are few, and those in the last place many.
+    # Two digits in the first place are years where they are few, and those in the last place are many days.
     firsts, lasts = ({re.split(r"\D", plain)[place] for plain in cells} for place in (0, -1))
-    years_first = shape.year == "y" and 3 * len(firsts) <= len(lasts) and all(len(first) == 2 for first in firsts)
+    days_last = 3 * len(firsts) <= len(lasts) and all(int(last) <= _DAYS for last in lasts)
+    years_first = shape.year == "y" and days_last and all(len(first) == 2 for first in firsts)
     possible = ("ymd",) if shape.first or years_first else ("dmy", "mdy")
     alone: Counter[str] = Counter()
     fits: Counter[str] = Counter()
@@ -324,9 +359,9 @@ def _covering(rows_of: Counter[tuple[str, ...]]) -> list[str]:
 def _further(plain: str, dated: bool) -> Iterable[str]:
     """Formats that a cell without three parted numbers may have."""
     if _WHOLE.fullmatch(plain):
-        return (*_COMPACT, SERIAL) if dated else _COMPACT[:1]
+        return (*_COMPACT, EXCEL) if dated else _COMPACT[:1]
     if plain.isascii() and plain.replace(".", "").replace(" ", "").isdigit():
-        return (SERIAL,) if dated else ()
+        return (EXCEL,) if dated else ()
     if "年" in plain or "년" in plain:
         return _EAST_ASIAN
     if any(map(str.isalpha, plain)):
@@ -352,7 +387,7 @@ def _plain(text: str) -> str:
 
 def _fitting(plain: str, layout: str) -> date | None:
     """The date that a plain text is in one format."""
-    if layout == SERIAL:
+    if layout == EXCEL:
         serial = re.fullmatch(r"(\d{5})(?:[.,]\d+)?", plain)
         days = int(serial[1]) if serial else 0
         return _EPOCH + timedelta(days=days) if days in _SERIALS else None

@@ -3,22 +3,28 @@
 Python decides here, on distinct texts. SQL does the same to the rows: ``sql``. Scope: one column.
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from schemas.audit.intake import ColumnRecipe, Folding
 from schemas.audit.spec import Decision
 from schemas.errors import Location, SpecError
 from schemas.terms import Kind
 from tasks.ingest.intake import dates, numbers
+from tasks.ingest.intake.codes import ZERO_DATES
 from tasks.ingest.intake.folding import fold, spellings
 from tasks.ingest.intake.missing import is_missing
 from tasks.ingest.sources.raw import canonical
 from tasks.ingest.statement import Question
 
 Fate = Literal["value", "missing", "unread"]
+
+UNREAD_AGE: Final = "unread"
+"""What stands for a date of birth that gives no age, since the date itself is handed on to nobody."""
+_AGE: Final = re.compile(r"\d{1,3}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -212,7 +218,7 @@ def _check_different(question: Question, rules: Sequence[Folding]) -> None:
 
 
 def cells_of(reading: Reading, counts: Mapping[str, int]) -> dict[str, Cell]:
-    """What each text is read as.
+    """What each text is read as; a date of birth as an ISO date, of which ``age_cell`` makes an age.
 
     Args:
         reading: of the column.
@@ -223,6 +229,8 @@ def cells_of(reading: Reading, counts: Mapping[str, int]) -> dict[str, Cell]:
             return {text: number_cell(reading, text) for text in counts}
         case "date":
             return {text: _date_cell(reading, text) for text in counts}
+        case "age":
+            return {text: _birth_cell(reading, text) for text in counts}
         case _:
             return _text_cells(reading, counts)
 
@@ -247,9 +255,34 @@ def _date_cell(reading: Reading, text: str) -> Cell:
     if is_missing(trimmed, True, reading.further):
         return Cell("", "missing", ("missing_word",) if trimmed else ())
     day = dates.parse(trimmed, reading.recipe.format)
-    if {trimmed, day} & set(reading.recipe.codes):
+    if trimmed in ZERO_DATES or {trimmed, day} & set(reading.recipe.codes):
         return Cell("", "missing", ("code",))
     return Cell(trimmed, "unread") if day is None else Cell(day, "value", ("date",))
+
+
+def _birth_cell(reading: Reading, text: str) -> Cell:
+    """A date of birth as an ISO date; an age, which is what intake makes of one, stays."""
+    trimmed = text.strip()
+    if _AGE.fullmatch(trimmed) and int(trimmed) <= dates.OLDEST and trimmed not in ZERO_DATES - {"0"}:
+        return Cell(str(int(trimmed)), "value")
+    day = dates.born(trimmed, reading.recipe.format)
+    cell = _date_cell(reading, trimmed) if day is None else Cell(day, "value", ("age",))
+    if {trimmed, day} & set(reading.recipe.codes):
+        return Cell("", "missing", ("code",))
+    return Cell(UNREAD_AGE, "unread") if cell.fate == "unread" else cell
+
+
+def age_cell(birth: Cell, decided: Cell) -> Cell:
+    """The age in whole years of a date of birth at the date of the decision; SQL of the same: ``step``.
+
+    An age stays as it is. Ages that nobody has, and dates that cannot be read, give none.
+    """
+    if birth.fate != "value" or not birth.rules:
+        return birth
+    if decided.fate != "value":
+        return Cell("", "missing") if decided.fate == "missing" else Cell(UNREAD_AGE, "unread")
+    years = dates.age(birth.text, decided.text)
+    return Cell(str(years), "value", ("age",)) if 0 <= years <= dates.OLDEST else Cell(UNREAD_AGE, "unread")
 
 
 def _text_cells(reading: Reading, counts: Mapping[str, int]) -> dict[str, Cell]:

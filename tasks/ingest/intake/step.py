@@ -18,7 +18,8 @@ from schemas.audit.intake import Intake
 from schemas.errors import UnreadCellsError
 from schemas.terms import Refusal
 from tasks.ingest.hmda.canonical import literal
-from tasks.ingest.intake.recipe import Cell, Reading, cells_of, number_cell, readings
+from tasks.ingest.intake.dates import OLDEST
+from tasks.ingest.intake.recipe import UNREAD_AGE, Cell, Reading, cells_of, number_cell, readings
 from tasks.ingest.intake.sql import NumberSql, layered, number_sql
 from tasks.ingest.sources.raw import CellCount, Laid, RuleCount
 from tasks.ingest.statement import Question
@@ -38,6 +39,11 @@ SHOWN: Final = 3
 """Unread cells that the terminal shows."""
 _SHORT: Final = 15
 """Digits and signs of a number that every reader takes for the same."""
+_UNREAD_KINDS: Final = {
+    "number": "numbers",
+    "date": "dates by the formats of its recipe",
+    "age": f"dates of birth that give an age from 0 to {OLDEST}",
+}
 _PLAIN: Final = re.compile(r"[0-9]{1,15}|-[1-9][0-9]{0,14}|-?[0-9]+[.][0-9]+")
 _MAP: Final = pa.schema([("text", pa.string()), ("value", pa.string())])
 
@@ -102,7 +108,7 @@ def check_unread(view: Laid) -> None:
     for count in view.cells:
         present = count.values + count.unread
         if count.unread > MOST_UNREAD * present:
-            kind = {"number": "numbers", "date": "dates by the formats of its recipe"}[count.read]
+            kind = _UNREAD_KINDS[count.read]
             raise UnreadCellsError(
                 f"{count.unread:,} of the {present:,} cells of {count.column!r} are no {kind}, and at most "
                 f"{MOST_UNREAD:.0%} may be: correct its recipe under source.intake.columns (marks, format, further "
@@ -151,6 +157,9 @@ def _columns(
     for name in names:
         if name in samples:
             columns.append(_number_column(at[name], read_by[name], samples[name] or (), connection))
+        elif name in counts and (decided := read_by[name].recipe.at) is not None:
+            column = _Column(name, f"c{at[name]}", read_by[name])
+            columns.append(_age_column(column, read_by[decided], at, counts, connection))
         elif name in counts:
             read_cells = cells_of(read_by[name], counts[name])
             column = _counted(_Column(name, f"c{at[name]}", read_by[name]), read_cells, counts[name])
@@ -175,6 +184,39 @@ def _texts(at: Mapping[str, int], connection: "duckdb.DuckDBPyConnection") -> di
     for i, text, number in rows:
         texts[i][text] = number
     return {name: texts[cells.index(f"c{place}")] for name, place in at.items()}
+
+
+def _age_column(
+    column: _Column,
+    decided: Reading,
+    at: Mapping[str, int],
+    counts: Mapping[str, Mapping[str, int]],
+    connection: "duckdb.DuckDBPyConnection",
+) -> _Column:
+    """Ages at the decision: Python reads the distinct dates, SQL subtracts them as ``recipe.age_cell`` does."""
+    here, there = at[column.name], at[decided.column]
+    assert column.reading is not None  # noqa: S101 as a column of ages has one
+    births, days = counts[column.name], counts[decided.column]
+    cells = cells_of(column.reading, births)
+    decided_on = {text: UNREAD_AGE if c.fate == "unread" else c.text for text, c in cells_of(decided, days).items()}
+    born, birth_join = _joined(f"c{here}", f"intake_births_{here}", {t: c.text for t, c in cells.items()}, connection)
+    day, day_join = _joined(f"c{there}", f"intake_days_{here}", decided_on, connection)
+    column.join = f"{birth_join} {day_join}"
+    years = f"CAST(left({day}, 4) AS INTEGER) - CAST(left({born}, 4) AS INTEGER)"
+    years = f"{years} - CAST(right({day}, 5) < right({born}, 5) AS INTEGER)"
+    column.sql = (
+        f"CASE WHEN NOT contains({born}, '-') THEN {born} WHEN NOT contains({day}, '-') THEN {day} "
+        f"WHEN {years} BETWEEN 0 AND {OLDEST} THEN CAST({years} AS VARCHAR) ELSE '{UNREAD_AGE}' END"
+    )
+    query = f"SELECT {column.sql} AS age, contains({born}, '-') AS dated, count(*) FROM intake_source {column.join}"
+    for age, dated, rows in connection.sql(f"{query} GROUP BY age, dated").fetchall():
+        column.fates[{"": "missing", UNREAD_AGE: "unread"}.get(age, "value")] += rows
+        column.rules["age"] += rows if dated and age not in ("", UNREAD_AGE) else 0
+    for text, cell in cells.items():
+        column.rules.update(dict.fromkeys(cell.rules, births[text]) if cell.fate == "missing" else {})
+    column.rules = +column.rules
+    column.plain = not column.fates["unread"]
+    return column
 
 
 def _number_column(
@@ -223,10 +265,15 @@ def _map(column: _Column, at: int, value_of: Mapping[str, str], connection: "duc
         cases = " ".join(f"WHEN {literal(text)} THEN {literal(value)}" for text, value in value_of.items())
         column.sql = f"CASE {column.sql} {cases} ELSE {column.sql} END"
     elif value_of:
-        name = f"intake_texts_{at}"
-        connection.register(name, pa.table({"text": list(value_of), "value": list(value_of.values())}, _MAP))
-        column.join = f"LEFT JOIN {name} ON {column.sql} = {name}.text"
-        column.sql = f"coalesce({name}.value, {column.sql})"
+        column.sql, column.join = _joined(column.sql, f"intake_texts_{at}", value_of, connection)
+
+
+def _joined(
+    cell: str, name: str, value_of: Mapping[str, str], connection: "duckdb.DuckDBPyConnection"
+) -> tuple[str, str]:
+    """SQL of a cell that reads texts as others, by a table of this name, and SQL of its join."""
+    connection.register(name, pa.table({"text": list(value_of), "value": list(value_of.values())}, _MAP))
+    return f"coalesce({name}.value, {cell})", f"LEFT JOIN {name} ON {cell} = {name}.text"
 
 
 def _repeats(view: Laid, intake: Intake, connection: "duckdb.DuckDBPyConnection") -> int:

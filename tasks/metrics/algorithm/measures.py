@@ -250,6 +250,8 @@ class Plan:
     seed: int
     of_other_groups: frozenset[str] = frozenset()
     """Measures that say nothing of a reference group."""
+    small: frozenset[tuple[str, str]] = frozenset()
+    """(protected attribute, group) that are reported and not judged: they have no q, and cost others none."""
 
 
 def summarise(
@@ -301,14 +303,14 @@ def summarise(
             out += [
                 m._replace(note=_joined(qualified, m.note)) for m, qualified in zip(beside, draw_notes, strict=False)
             ]
-    return _with_q(out)
+    return _with_q(out, plan.small)
 
 
-def _with_q(measures: list[Measure]) -> list[Measure]:
-    """One q per hypothesis: a difference and its ratio share one p, and so one q."""
+def _with_q(measures: list[Measure], small: Collection[tuple[str, str]]) -> list[Measure]:
+    """One q per hypothesis: a difference and its ratio share one p, and so one q; small groups have none."""
     tested = {}
     for place, m in enumerate(measures):
-        if math.isfinite(m.p):
+        if math.isfinite(m.p) and (m.family.protected_attribute, m.group) not in small:
             base = m.family.measure.removesuffix("_ratio").removesuffix("_difference")
             tested[place] = replace(m.family, measure=base), m.group
     p_of = {hypothesis: measures[place].p for place, hypothesis in tested.items()}

@@ -54,6 +54,8 @@ class Conditions:
     """Kind of data, such as snapshot."""
     era: str = ""
     """Rules by which the data were collected."""
+    recipe: frozenset[tuple[str, str, str]] = frozenset()
+    """Column, key and value of what the recipe of the cells says of their meaning: unit, codes, missing, order."""
 
     def unlike(self, earlier: "Conditions") -> list[str]:
         """What differs from an earlier year, in words; empty where nothing does."""
@@ -61,6 +63,9 @@ class Conditions:
         out = [f"with {', '.join(sorted(gained))}"] if gained else []
         out += [f"without {', '.join(sorted(lost))}"] if lost else []
         out += ["the groups are defined otherwise"] if self.groups != earlier.groups else []
+        read = {(column, key) for column, key, _ in self.recipe ^ earlier.recipe}
+        for name in sorted({column for column, _ in read}):
+            out.append(f"{name} is read otherwise ({', '.join(sorted(key for column, key in read if column == name))})")
         out += ["another version of the method"] if self.version != earlier.version else []
         if self.columns_complete != earlier.columns_complete:
             out.append(f"columns_complete {self.columns_complete}, before {earlier.columns_complete}".lower())

@@ -346,6 +346,8 @@ class Case:
     """What keeps the row from being within, in words; else empty."""
     information: str = ""
     """Why the row is for information and has no verdict; else empty."""
+    reported: str = ""
+    """Why the group is reported and not judged, whatever was measured; else empty. No theory rests on such a row."""
     contradicted: str = ""
     """How these data contradict an assumption that the value rests on; else empty."""
     few_denials: bool = False
@@ -398,6 +400,7 @@ def judge(cases: Sequence[Case], rules: Rules) -> list[Verdict]:
             if case.limit is not None
             and not case.problem
             and not case.information
+            and not case.reported
             and (case.evidence is not None or math.isfinite(case.p))
             and (not too_few(case.counts, rules) or isinstance(first_reading(case.evidence), RatioOfShares))
         ]
@@ -418,6 +421,8 @@ def judge(cases: Sequence[Case], rules: Rules) -> list[Verdict]:
             if case.limit is None:
                 state = State.NO_LIMIT if measured else State.NOT_RUN
                 reason = "no limit is set" if measured else case.problem or "not measured"
+            if case.reported:
+                state, reason = State.INFORMATION, case.reported
             by_place[at] = Verdict(case, state, reason)
     for at, verdict in by_place.items():
         if verdict.case.contradicted and math.isfinite(verdict.case.value):
@@ -664,6 +669,7 @@ def conclude(rows: Sequence[Verdict], disagreeing: Sequence[Disagreement] = (), 
         disagreeing: groups of which two methods say what excludes each other.
         why_not: why it has no row of a primary measure, where it has none.
     """
+    rows = [row for row in rows if not row.case.reported]
     primary = [row for row in rows if row.case.role == "primary"]
     at_odds = {disagreement.whose for disagreement in disagreeing}
     breaching = [r for r in rows if r.case.role in DECIDING and r.state is State.OUTSIDE]

@@ -23,6 +23,7 @@ from schemas.tables.verdicts import (
     PUBLISHED_MEASURES,
     PUBLISHED_MERGED,
     PUBLISHED_VERDICTS,
+    REPORTED,
 )
 from schemas.terms import Note, State
 from tasks.metrics.algorithm.measures import Family, Given, Plan, Statistic, base_name
@@ -608,6 +609,8 @@ def _published_reason(reason: str, theory_rows: Sequence[Row], gone: Sequence[Ro
 def _withheld(row: Row) -> Row:
     names = ("theory", "protected_attribute", "group", "reference_group", "decision_maker", "method", "measure", "role")
     published_state = {"state": State.INCONCLUSIVE, "reason": WITHHELD, "withheld": True}
+    if row["reason"] == REPORTED:  # that a group is small is no secret where its numbers are withheld
+        published_state |= {"state": State.INFORMATION, "reason": REPORTED}
     blank = dict.fromkeys(column.name for column in PUBLISHED_VERDICTS.columns)
     return {**blank, **{name: row[name] for name in (*names, "limit", "side", "assumption")}, **published_state}
 

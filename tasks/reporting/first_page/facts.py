@@ -394,6 +394,8 @@ class Run:
     left_out: LeftOut | None = None
     lost: tuple[Lost, ...] = ()
     """The largest group first."""
+    reported: tuple[str, ...] = ()
+    """Groups that are too small to be judged, and less than 1 % of all."""
     complete: bool = False
     """Whether the spec says that the columns are all that the lender decided by."""
     year: int = 0

@@ -15,7 +15,7 @@ from schemas.audit.source import Source
 from schemas.tables.applications import ANY, DECISION_DIRECTION, SOURCE_READ, VALIDATIONS
 from schemas.tables.counterfactuals import GRAPH_TESTS
 from schemas.tables.readings import VERDICT_FINDINGS
-from schemas.tables.verdicts import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, VERDICTS
+from schemas.tables.verdicts import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, REPORTED, VERDICTS
 from schemas.terms import EVERYBODY, DecisionMaker, Refusal, Theory
 from schemas.vintages import place_of
 from tasks.pipeline.registry import OUTCOMES_METHOD
@@ -74,7 +74,9 @@ def run_of(material: Material) -> Run:
     """All that the first page is decided from."""
     settings = material.settings
     parts, part_limit = settings.verdicts.parts, settings.verdicts.limits.part
-    rows = material.rows(VERDICTS)
+    every = material.rows(VERDICTS)
+    rows = tuple(row for row in every if row["reason"] != REPORTED)
+    reported = {(row["protected_attribute"], row["group"]): None for row in every if row["reason"] == REPORTED}
     judged_rows = [row for row in material.named(ADJUSTED) if row["primary"]]
     ordered = sorted(judged_rows, key=lambda row: row["decision_maker"] == DecisionMaker.LENDER)
     deciding_rows = {(row["protected_attribute"], row["group"]): row for row in ordered}
@@ -90,7 +92,8 @@ def run_of(material: Material) -> Run:
     counts = [asked_and_of(sampling) for sampling in sorted(samplings) if any(c.isdigit() for c in sampling)]
     return Run(
         tuple(Row.of(row) for row in rows),
-        tuple(_groups(material)),
+        tuple(group for group in _groups(material) if group.key not in reported),
+        reported=tuple(group for _, group in reported),
         warnings=tuple(warnings),
         minimum_n=settings.verdicts.minimum_n,
         # Columns that the judged rung of each group adjusts for; none of a group without benchmarks.

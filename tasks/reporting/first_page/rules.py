@@ -345,6 +345,8 @@ RULES: tuple[tuple[str, Rule], ...] = (
 
 OLD = 5
 """Years after which data say little of decisions made today: a choice of this project."""
+MOST_REPORTED = 3
+"""Small groups that are named."""
 MOST_WORDS_OF_LOST = 24
 """Of the line on groups that lost rows."""
 MOST_TIMES = 10
@@ -376,6 +378,10 @@ def cannot_tell(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
         lines.append(("asked", said("cannot", "asked", asked=count(sampled), of=count(total))))
     if run.lost:
         lines.append(("lost", _lost_rows(view)))
+    if run.reported:
+        lines.append(
+            ("reported", said("cannot", "reported", groups=listed(run.reported[:MOST_REPORTED]), n=run.minimum_n))
+        )
     return (*lines, ("single_person", forms("cannot", "single_person")))
 
 

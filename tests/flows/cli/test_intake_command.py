@@ -69,6 +69,18 @@ def test_counts_are_over_all_applications(tmp_path: Path) -> None:
     assert "ask me" not in done.stdout + done.stderr
 
 
+def test_groups_of_one_value_are_counted_under_the_value_and_printed_with_both(tmp_path: Path) -> None:
+    spec = made(tmp_path)
+    joined = "groups: {W: [white], B: [Black], none: [not provided, '']}, reference: W}"
+    spec.write_text(SPEC.replace("reference: White}", joined), encoding="utf-8")
+    done = evenhand("intake", str(spec), "--json", str(tmp_path / "out.json"))
+    assert done.returncode == 0, done.stderr
+    (race,) = json.loads((tmp_path / "out.json").read_text())["protected"]
+    assert (race["reference"], race["groups"], race["nobody"]) == ("white", {"Black": 2, "white": 2}, {"none": 2})
+    assert race["names"] == {"white": "W", "Black": "B"}
+    assert ["race", "W", "white", "reference", "2"] in [line.split("\t") for line in done.stdout.splitlines()]
+
+
 def test_the_table_has_numbers_and_printed_spellings(tmp_path: Path) -> None:
     done = evenhand("intake", str(made(tmp_path)), "--out", str(tmp_path / "out.parquet"))
     assert done.returncode == 0, done.stderr

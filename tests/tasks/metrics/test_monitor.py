@@ -134,6 +134,7 @@ OTHERS = {
     "columns_complete true, before false": Conditions(columns_complete=True),
     "edition snapshot, before ": Conditions(edition="snapshot"),
     "from 2018 other rules": Conditions(era="from 2018 other rules"),
+    "income is read otherwise (unit)": Conditions(recipe=frozenset({("income", "unit", '"CHF"')})),
 }
 
 

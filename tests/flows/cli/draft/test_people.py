@@ -1,13 +1,17 @@
 """Protected attributes: which columns, which groups, and whom the others are compared with."""
 
 import csv
+import json
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from flows.cli.draft.drafting import Draft, drafted
 from flows.cli.draft.people import Attribute
+from flows.cli.draft.questions import questions
 from flows.cli.draft.reading import File, read_file
+from flows.cli.draft.spec_text import text
 
 ROWS = 200
 
@@ -115,6 +119,59 @@ def test_ages_of_things_are_no_ages_of_people(name: str, tmp_path: Path) -> None
     draft = draft_of(tmp_path, **{name: [20 + i % 50 for i in range(ROWS)], "sex": repeated("Male", "Female")})
     assert only(draft).column == "sex"
     assert name in draft.features
+
+
+def days(years: range, form: str) -> list[str]:
+    """A day in each row."""
+    return [date(years[i % len(years)], 1 + i % 12, 1 + i % 28).strftime(form) for i in range(ROWS)]
+
+
+def test_dates_of_birth_are_ages_at_the_decision(tmp_path: Path) -> None:
+    born, decided = days(range(1940, 2003), "%d/%m/%Y"), days(range(2023, 2024), "%Y-%m-%d")
+    draft = draft_of(tmp_path, DOB=born, decision_date=decided, gender=repeated("M", "F"))
+    attribute = next(a for a in draft.attributes if a.column == "DOB")
+    ages = [2023 - int(b[-4:]) - ((d[5:7], d[8:]) < (b[3:5], b[:2])) for b, d in zip(born, decided, strict=True)]
+    assert (attribute.at, attribute.bands) == ("decision_date", (40, 62))
+    assert attribute.rows == {
+        "under 40": sum(a < 40 for a in ages),
+        "40 to 61": sum(40 <= a < 62 for a in ages),
+        "62 and over": sum(a >= 62 for a in ages),
+    }
+    spec, pending = text(draft), questions(draft)
+    assert "'DOB': {read: age, format: ['%d/%m/%Y'], at: decision_date}" in spec
+    assert "name: 'age'" in spec
+    asked = next(question for question in pending if question.key == "protected").text
+    assert "DOB is read as the age at decision_date" in asked
+    assert f"under 40 {attribute.rows['under 40']}" in asked
+    everything = spec + json.dumps([question.as_json() for question in pending])
+    assert not [day for day in born if day in everything]
+
+
+def test_the_order_of_day_and_month_of_a_birth_is_asked_without_a_date(tmp_path: Path) -> None:
+    born = [date(1950 + i % 50, 1 + i % 12, 1 + i % 12).strftime("%d/%m/%Y") for i in range(ROWS)]
+    draft = draft_of(tmp_path, dob=born, decided=days(range(2023, 2024), "%Y-%m-%d"))
+    words = next(question for question in questions(draft) if question.key == "numbers").text
+    assert "no cell of the file proves whether the day or the month is first" in words
+    assert not [day for day in born if day in words]
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ({"dob": days(range(1940, 2003), "%d/%m/%Y")}, "no column has the date of the decision"),
+        (
+            {"dob": days(range(1940, 1999), "%m/%d/%y"), "decision_date": days(range(2023, 2024), "%Y-%m-%d")},
+            "years have two digits",
+        ),
+    ],
+)
+def test_dates_of_birth_that_give_no_age_are_left_out_with_the_reason(columns: dict, why: str, tmp_path: Path) -> None:
+    draft = draft_of(tmp_path, **columns, gender=repeated("M", "F"))
+    assert [a.column for a in draft.attributes] == ["gender"]
+    assert f"dates of birth, of which no age follows: {why}" in text(draft)
+    assert f"dob (dates of birth, of which no age follows: {why})" in next(
+        question.text for question in questions(draft) if question.key == "protected"
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.ingest.intake.dates import SERIAL, guess, parse
+from schemas.audit.intake import EXCEL
+from tasks.ingest.intake.dates import guess, parse
 from tasks.ingest.intake.numbers import guess as guess_numbers
 
 DAYS = [date(2022, 12, 25) + timedelta(days=7 * step) for step in range(60)]
@@ -42,7 +43,7 @@ CELLS = [
     ("2023年12月31日（日）", ["%Y年%m月%d日"], "2023-12-31"),
     ("30.06.2023 r.", ["%d.%m.%Y"], "2023-06-30"),
     ("230630", ["%y%m%d"], "2023-06-30"),
-    ("45291", [SERIAL], "2023-12-31"),
+    ("45291", [EXCEL], "2023-12-31"),
     ("20230402", ["%Y%m%d"], "2023-04-02"),
     ("2023-04-02T10:00:00Z", ["%Y-%m-%d"], "2023-04-02"),
     ("12/31/2023 11:59 PM", ["%m/%d/%Y"], "2023-12-31"),
@@ -60,7 +61,7 @@ def test_a_cell_is_a_date(cell: str, formats: list[str], day: str) -> None:
     "cell", ["", "31/02/2023", "13/13/2023", "31-12-2023", "1 2 2023", "0023-01-01", "99999", "1/2/23"]
 )
 def test_what_fits_no_format_is_none(cell: str) -> None:
-    assert parse(cell, ["%d/%m/%Y", SERIAL]) is None
+    assert parse(cell, ["%d/%m/%Y", EXCEL]) is None
 
 
 def test_a_cell_that_fits_two_formats_is_none_unless_they_agree() -> None:

@@ -299,7 +299,7 @@ def test_every_rule_has_a_name_and_every_sentence_a_rule():
     of_runs = set(OF_FINDINGS)
     assert {name for name, _ in RULES} - of_runs == set(sentences()["know"])
     assert {name for name, _ in STEPS} - of_runs | {"done", "wider"} == set(sentences()["next"])
-    assert len(sentences()["cannot"]) == 8
+    assert len(sentences()["cannot"]) == 9
 
 
 def test_lines_are_about_the_group_of_the_figures_where_it_is_one_of_those():
@@ -313,3 +313,12 @@ def test_lines_are_about_the_group_of_the_figures_where_it_is_one_of_those():
     assert view(other).chosen == ("race", "Hispanic")
     assert "at least 7.7 %" in told(other, "confounder")
     assert told(other, "read_files") == "Read the files of denied Hispanic applicants."
+
+
+def test_small_groups_that_are_not_judged_are_named_among_what_the_page_cannot_tell():
+    run = replace(everything(), reported=("Samoan", "Tongan"))
+    words = dict(cannot_tell(view(run)))["reported"]
+    assert words == (
+        "Anything about groups below 30 people and 1 % of all, reported and not judged: Samoan and Tongan.",
+    )
+    assert "reported" not in dict(cannot_tell(view(everything())))

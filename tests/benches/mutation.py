@@ -1,0 +1,245 @@
+"""Switches off each rule by which cells are read, and lists the tables of the corpus that the judge then fails.
+
+``EVENHAND_TEST_DATA=FOLDER PYTHONPATH=.:tests python -m benches mutation`` prints the table; ``--reps`` is the
+number of failing tables after which a rule is left. A rule that no table misses is not held by the corpus.
+"""
+
+import importlib.util
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, Final
+
+import duckdb  # noqa: F401 loaded once: every command is a fork of this process
+import pandas as pd  # noqa: F401 loaded as above
+import pyarrow.parquet  # noqa: F401 loaded as above
+
+from flows.cli import intake as _intake  # noqa: F401 loaded as above
+from flows.cli import main
+from flows.cli.draft import commands, decision, hmda_spec, questions, review, spec_text, vocabulary  # noqa: F401 loaded as above
+from tasks.ingest import counts as _counts  # noqa: F401 loaded as above
+from tasks.ingest.intake import bands, codes, dates, folding, missing, numbers, recipe, units
+from tasks.ingest.sources import door  # noqa: F401 loaded as above
+
+CORPUS: Final = Path("corpus") / "intake"
+ENOUGH: Final = 2
+_WIDE: Final = "27-wide.csv"
+_NEVER: Final = re.compile(r"(?!)")
+_FOLDING: Final = (folding, recipe)
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A rule and how it is switched off: name of a module's member -> what stands there instead."""
+
+    rule: str
+    off: Callable[[], None]
+
+
+def _set(module: ModuleType, **members: Any) -> Callable[[], None]:
+    """Put other members into a module."""
+
+    def off() -> None:
+        for name, value in members.items():
+            assert hasattr(module, name), f"{module.__name__} has no {name}"
+            setattr(module, name, value)
+
+    return off
+
+
+def _everywhere(function: Callable[..., Any], other: Callable[..., Any]) -> Callable[[], None]:
+    """Put another function in the place of one in every module that imported it."""
+
+    def off() -> None:
+        places = [
+            (module, name)
+            for module in list(sys.modules.values())
+            if module.__name__.startswith(("tasks.", "flows."))
+            for name, member in list(vars(module).items())
+            if member is function
+        ]
+        assert places
+        for module, name in places:
+            setattr(module, name, other)
+
+    return off
+
+
+def _without_folding(rule: str) -> Callable[[], None]:
+    fold = folding.fold
+
+    def other(text: str, rules: Any = folding.FOLDINGS) -> str:
+        return fold(text, [name for name in rules if name != rule])
+
+    def off() -> None:
+        for module in _FOLDING:
+            module.fold = other  # type: ignore[attr-defined]
+
+    return off
+
+
+def _without_units(kinds: Callable[[str], bool]) -> Callable[[], None]:
+    affix = units.affix
+
+    def other(text: str, months: bool = False) -> units.Affix | None:
+        meaning = affix(text, months)
+        return None if meaning is not None and any(map(kinds, meaning.units)) else meaning
+
+    return _everywhere(affix, other)
+
+
+def _without_scales() -> Callable[[], None]:
+    affix = units.affix
+
+    def other(text: str, months: bool = False) -> units.Affix | None:
+        meaning = affix(text, months)
+        return None if meaning is not None and meaning.power else meaning
+
+    return _everywhere(affix, other)
+
+
+def _marks_of_the_column_alone() -> Callable[[], None]:
+    marks = numbers._marks
+    return _set(numbers, _marks=lambda name, column, proofs: marks(name, column, set()))
+
+
+def _always_decimals() -> Callable[[], None]:
+    return _set(numbers, names_rate=lambda name: True)
+
+
+def _no_order_is_proven() -> Callable[[], None]:
+    orders = dates._orders
+
+    def other(shape: Any, cells: Mapping[str, int]) -> tuple[tuple[str, ...], int, bool]:
+        found, rows, _ = orders(shape, cells)
+        return ("ymd",) if found == ("ymd",) else ("mdy", "dmy"), rows, found == ("ymd",)
+
+    def off() -> None:
+        dates._orders = other
+        dates._usual_order = lambda *_: ("mdy", False)
+
+    return off
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    return None
+
+
+RULES: Final = (
+    Switch("fold: capitals", _without_folding("case")),
+    Switch("fold: blanks", _without_folding("blanks")),
+    Switch("fold: full stop and quotes", _without_folding("stop")),
+    Switch("fold: forms of Unicode", _without_folding("unicode")),
+    Switch("fold: 1 and 1.0 are one value", _set(folding, holds_codes=lambda forms: True)),
+    Switch("fold: 01 and 1 are two codes", _set(folding, holds_codes=lambda forms: False)),
+    Switch("fold: y is yes, M is Male", _set(folding, same_words=lambda *_: {})),
+    Switch("fold: near spellings are a question", _everywhere(folding.near_pairs, lambda *_: [])),
+    Switch("missing: sure words", _set(missing, SURE=frozenset())),
+    Switch("missing: words of numbers only", _set(missing, OF_NUMBERS=frozenset())),
+    Switch("missing: runs of signs", _set(missing, _RUNS=_NEVER, _RUNS_OF_NUMBERS=_NEVER)),
+    Switch("missing: a question above 5 %", _set(numbers, _QUESTIONABLE=2)),
+    Switch("numbers: any but plain ones", _set(numbers, _CELL=_NEVER)),
+    Switch("numbers: parentheses", _set(numbers, _IN_PARENTHESES=_NEVER)),
+    Switch("numbers: currency", _without_units(lambda unit: unit in units.CURRENCIES)),
+    Switch("numbers: percent", _without_units(lambda unit: unit == "%")),
+    Switch("numbers: other units", _without_units(lambda unit: unit != "%" and unit not in units.CURRENCIES)),
+    Switch("numbers: k, M, bn", _without_scales()),
+    Switch("numbers: unit in the name", _everywhere(units.unit_in_name, _nothing)),
+    Switch("numbers: a few cells are none", _set(numbers, _LEAST_SHARE=1.0, _LEAST_WITH_A_WORD=1.0)),
+    Switch("marks: proof by the cell", _set(numbers, _proof=lambda core: (None, frozenset()))),
+    Switch("marks: proof by other columns", _marks_of_the_column_alone()),
+    Switch("marks: money by thousands", _always_decimals()),
+    Switch("numbers or categories", _everywhere(numbers.is_number, lambda *_: True)),
+    Switch("numbers or categories: names of amounts", _set(numbers, names_amount=lambda name: False)),
+    Switch("codes: among numbers", _everywhere(codes.sentinels, lambda numbers: {})),
+    Switch("codes: among words and bands", _everywhere(codes.codes_among_words, lambda counts: {})),
+    Switch("codes: among dates", _everywhere(codes.date_sentinels, lambda dates: {})),
+    Switch("dates", _everywhere(dates.guess, lambda *_, **__: {})),
+    Switch("dates: names of months", _set(dates, _NAMED=())),
+    Switch("dates: day or month by proof", _no_order_is_proven()),
+    Switch("bands", _everywhere(bands.guess, _nothing)),
+)
+
+
+def _judge(folder: Path) -> ModuleType:
+    """The judge of the corpus, which runs commands in forks of this process."""
+    spec = importlib.util.spec_from_file_location("judge_of_intake", folder / "judge.py")
+    assert spec is not None
+    assert spec.loader is not None
+    judge = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(judge)
+    return judge
+
+
+def _forked(switch: Switch | None) -> Callable[..., tuple[int, str, str]]:
+    """Runs a command as the judge does, with a rule switched off."""
+
+    def run(args: list[str], cwd: Path, _: int) -> tuple[int, str, str]:
+        with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
+            if "--check" in args:  # lists the questions once more, which the command intake gives as well
+                return 0, "", ""
+            child = os.fork()
+            if not child:
+                os.chdir(cwd)
+                null = os.open(os.devnull, os.O_RDONLY)
+                for number, file in enumerate((null, out.fileno(), err.fileno())):
+                    os.dup2(file, number)
+                if switch is not None:
+                    switch.off()
+                sys.argv = ["evenhand", *args[1:]]
+                code = main._code()
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+            _, status = os.waitpid(child, 0)
+            texts = []
+            for file in (out, err):
+                file.seek(0)
+                texts.append(file.read().decode(errors="replace"))
+            return os.waitstatus_to_exitcode(status), texts[0], texts[1]
+
+    return run
+
+
+def passes(judge: ModuleType, table: Path, switch: Switch | None = None) -> bool:
+    """Whether every fact of a table holds, with a rule switched off or none."""
+    want = judge.json.loads(table.with_name(f"{table.name.split('.')[0]}.expected.json").read_text(encoding="utf-8"))
+    judge.run = _forked(switch)
+    return all(holds for _, holds, _ in judge.judge(want, table, "evenhand", False, 120))
+
+
+def failing(judge: ModuleType, tables: list[Path], switch: Switch, enough: int) -> Iterator[str]:
+    """Tables that fail with the rule switched off, until there are enough of them."""
+    found = 0
+    for table in tables:
+        if found < enough and not passes(judge, table, switch):
+            found += 1
+            yield table.name
+
+
+def mutated(folder: Path, enough: int = ENOUGH, rules: tuple[Switch, ...] = RULES) -> Iterator[dict[str, Any]]:
+    """Each rule with tables that pass with it and fail without it; the table of 809 columns comes last."""
+    judge = _judge(folder)
+    answers = sorted((folder / "tables").glob("*.expected.json"))
+    tables = [folder / "tables" / judge.json.loads(path.read_text(encoding="utf-8"))["file"] for path in answers]
+    sound = sorted((table for table in tables if passes(judge, table)), key=lambda table: table.name == _WIDE)
+    unsound = [table.name for table in tables if table not in sound]
+    yield {"rule": "none is off", "tables": len(unsound), "fail": ", ".join(unsound)}
+    for switch in rules:
+        fail = list(failing(judge, sound, switch, enough))
+        yield {"rule": switch.rule, "tables": len(fail), "fail": ", ".join(fail)}
+
+
+def run(rows: int | None, reps: int | None, options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The table of the bench."""
+    from conftest import SHARED
+
+    return list(mutated(SHARED / CORPUS, reps or ENOUGH))
+
+
+BENCH: Final = SimpleNamespace(run=run)

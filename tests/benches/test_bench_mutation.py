@@ -1,0 +1,17 @@
+"""Each rule by which cells are read, switched off, makes the judge of the corpus fail at least one table."""
+
+import pytest
+from benches.mutation import CORPUS, RULES, mutated
+from conftest import SHARED
+
+NOT_HELD: frozenset[str] = frozenset()
+"""Rules that no table of the corpus needs: tests of our own hold them."""
+
+
+@pytest.mark.long
+@pytest.mark.data(str(CORPUS))
+def test_the_corpus_misses_every_rule_that_is_switched_off() -> None:
+    first, *rows = mutated(SHARED / CORPUS, enough=1)
+    assert first["fail"] == "", "all tables pass with every rule"
+    assert [row["rule"] for row in rows] == [switch.rule for switch in RULES]
+    assert {row["rule"] for row in rows if not row["tables"]} == NOT_HELD
