@@ -216,9 +216,9 @@ def _columns(spec: AuditSpec, table: OpenTable, why: Callable[[str], str]) -> di
         chosen += [f"CAST(sum({exact}) AS DOUBLE)", f"count({exact})", f"fsum({value})"]
     figures = table.rows(", ".join(chosen))[0] if chosen else ()
     categories = [name for name in table.question.columns if name not in numbers]
-    counted: dict[str, dict[str | None, int]] = {}
+    counts_by_column: dict[str, dict[str | None, int]] = {}
     for first in range(0, len(categories), _TOGETHER):
-        counted |= _values(table, categories[first : first + _TOGETHER])
+        counts_by_column |= _values(table, categories[first : first + _TOGETHER])
     out: dict[str, Any] = {}
     for name, column in spec.columns.items():
         role = {"role": "feature" if column.used else "excluded"}
@@ -235,8 +235,8 @@ def _columns(spec: AuditSpec, table: OpenTable, why: Callable[[str], str]) -> di
             }
             out[name] = {**role, "kind": "number", "unit": unit, **number}
         else:
-            missing = counted[name].pop(None, 0)
-            counts = dict(sorted(counted[name].items(), key=lambda item: (-item[1], item[0] or "")))
+            missing = counts_by_column[name].pop(None, 0)
+            counts = dict(sorted(counts_by_column[name].items(), key=lambda item: (-item[1], item[0] or "")))
             order = list(column.order)
             out[name] = {**role, "kind": "category", "counts": counts, "order": order, "missing": missing}
     return out
@@ -251,8 +251,8 @@ def _values(table: OpenTable, names: Sequence[str]) -> dict[str, dict[str | None
         f"SELECT grouping({listed}), coalesce({listed}, NULL), count(*) FROM (SELECT {cells} FROM "
         f"{table.statement.rows} WHERE NOT ({table.refused})) GROUP BY GROUPING SETS ({sets})"
     ).fetchall()
-    others = (1 << len(names)) - 1  # of each column the bit that says that a row is not grouped by it
-    name_of = {others ^ (1 << (len(names) - 1 - i)): name for i, name in enumerate(names)}
+    all_others = (1 << len(names)) - 1  # of each column the bit that says that a row is not grouped by it
+    name_of = {all_others ^ (1 << (len(names) - 1 - i)): name for i, name in enumerate(names)}
     counts: dict[str, dict[str | None, int]] = {name: {} for name in names}
     for which, value, number in rows:
         counts[name_of[which]][value] = number

@@ -149,10 +149,10 @@ def _columns(
     start = f"(SELECT {chosen} FROM intake_source LIMIT {SAMPLE})"
     ((*texts,),) = connection.sql(f"SELECT {', '.join(cells)} FROM {start}").fetchall() if cells else ((),)
     samples = dict(zip(number_columns, texts, strict=True))
-    others = [name for name in read_by if name not in samples]
+    texts_read = [name for name in read_by if name not in samples]
     counts: dict[str, dict[str, int]] = {}
-    for first in range(0, len(others), TOGETHER):
-        counts |= _texts({name: at[name] for name in others[first : first + TOGETHER]}, connection)
+    for first in range(0, len(texts_read), TOGETHER):
+        counts |= _texts({name: at[name] for name in texts_read[first : first + TOGETHER]}, connection)
     columns = []
     for name in names:
         if name in samples:
