@@ -181,8 +181,14 @@ def _result(
     if not named:
         return " ".join(filter(None, (first, _without_numbers(theory, groups)))), ()
     most_named = 1 if theory is Theory.PATH_TO_APPROVAL else MOST_NAMED
+    # Where the data contradict the model, its effect is never printed without the one that assumes least.
+    contradicted = theory is Theory.CAUSAL_MODEL and state is State.UNRELIABLE
+    last = saturated_result(named[0].key, groups) if contradicted else ""
     forms = [
-        (_with_numbers(theory, answer, first, named[:n], len(effects) - n, groups), tuple(named[:n]))
+        (
+            " ".join(filter(None, (_with_numbers(theory, answer, first, named[:n], len(effects) - n, groups), last))),
+            tuple(named[:n]),
+        )
         for n in range(min(len(named), most_named), 0, -1)
     ]
     plain = [form for form in forms if longest_sentence([form[0]]) <= MOST_OF_A_SENTENCE] or forms[-1:]
@@ -308,6 +314,17 @@ def causal_result(answer: Answer, named: Sequence[Effect], groups: Groups) -> st
     words = {"group": groups.label(first.key), "reference": groups.reference_label(first.key[0]), "way": way}
     words |= {"size": _size(first), "interval": _interval(first), "more": _more(named, groups)}
     return said("result", "causal", **words)[0]
+
+
+def saturated_result(key: Key, groups: Groups) -> str:
+    """The effect by a causal model without an assumed edge, of the first group that is printed; empty without it."""
+    value, low, high = groups.run.saturated.get(key, (None, None, None))
+    if value is None:
+        return ""
+    points_low, points_high = (None if end is None else round(-100 * end) + 0.0 for end in (high, low))
+    effect = Effect(key, round(-100 * value) + 0.0, points_low, points_high)
+    way = said("result", "more" if effect.value < 0 else "less")[0]  # in the other group, as the sentence before says
+    return said("result", "saturated", size=_size(effect), way=way, interval=_interval(effect))[0]
 
 
 def path_result(_answer: Answer, named: Sequence[Effect], groups: Groups) -> str:

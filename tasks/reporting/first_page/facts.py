@@ -148,6 +148,8 @@ def part(share: float) -> str:
 # Every number is one that was published: nothing here is raw, and ``None`` is withheld or not measured.
 
 
+Interval = tuple[float | None, float | None, float | None]
+"""A value and the ends of its interval."""
 Key = tuple[str, str]
 """Protected attribute and group: groups of two attributes may have one name."""
 LEFT_OUT = 0.05
@@ -391,6 +393,8 @@ class Run:
     strongest: Mapping[Key, Benchmark] = field(default_factory=dict)
     files: Mapping[Key, Files] = field(default_factory=dict)
     graph_tests: GraphTests | None = None
+    saturated: Mapping[Key, Interval] = field(default_factory=dict)
+    """The effect on denials by a causal model that assumes the order of causes alone, and its interval."""
     left_out: LeftOut | None = None
     lost: tuple[Lost, ...] = ()
     """The largest group first."""

@@ -28,6 +28,7 @@ from tasks.reporting.first_page.facts import (
     GraphTests,
     Group,
     Groups,
+    Interval,
     Key,
     LeftOut,
     Lost,
@@ -50,7 +51,7 @@ from tasks.reporting.material import Material, Rows
 
 ADJUSTED, BENCHMARKS = "adjusted", "adjusted_benchmarks"
 """Tables of the denial ladder, which its method declares."""
-APPROVAL = "approval_rate"
+APPROVAL, SATURATED_EFFECT = "approval_rate", "saturated_effect"
 GROUP = ": "
 """In missing columns of a year: between an attribute and a group without applicants."""
 LACKING = (Refusal.MISSING_COVARIATE, Refusal.EXEMPT_COVARIATE)
@@ -117,6 +118,7 @@ def run_of(material: Material) -> Run:
         strongest=_strongest(material, deciding_rows),
         files=_files(rows, settings.run),
         graph_tests=GraphTests(tests[0]["tests"], tests[0]["rejected"]) if tests and tests[0]["tests"] else None,
+        saturated=_saturated(material, rows),
         left_out=_left_out(material),
         lost=tuple(sorted(_lost(material), key=lambda group: (-group.n, group.attribute, group.name))),
         complete=settings.verdicts.complete,
@@ -158,6 +160,21 @@ def _lacks(material: Material) -> tuple[str, ...]:
     if material.settings.verdicts.complete or _credit_history(material):
         return ()
     return (sentences()["lacks"]["hmda" if material.settings.source.kind == "hmda" else "history"],)
+
+
+def _saturated(material: Material, rows: Sequence[Mapping[str, Any]]) -> dict[Key, Interval]:
+    """The effects under the saturated graph, of the decision makers whose effects are judged."""
+    judged = {
+        (row["protected_attribute"], row["group"], row["decision_maker"])
+        for row in rows
+        if row["theory"] == Theory.CAUSAL_MODEL and row["role"] == "primary"
+    }
+    return {
+        (m.protected_attribute, m.group): (m.value, m.low, m.high)
+        for m in material.measures
+        if m.measure == SATURATED_EFFECT and m.value is not None
+        if (m.protected_attribute, m.group, m.decision_maker) in judged
+    }
 
 
 def _matched(

@@ -192,7 +192,7 @@ def test_rows_of_another_year_are_refused(files: Path, lake: Lake, tmp_path: Pat
     assert vintages(lake) == []
     assert below(lake) == []
     made = add(lake, files / "first", **KEY)
-    with pytest.raises(DataQualityError, match=f"said to be of 2021, and is held as {made}".replace("(", r"\(")[:-1]):
+    with pytest.raises(DataQualityError, match=f"declared as 2021 and is held as {made}".replace("(", r"\(")[:-1]):
         add(lake, files / "first", **{**KEY, "year": 2021})
 
 

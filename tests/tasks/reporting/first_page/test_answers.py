@@ -132,6 +132,13 @@ def test_a_causal_model_and_a_path_say_what_would_be():
     doubted = answered(replace(run, rows=tuple(unreliable), graph_tests=GraphTests(49, 29)), Theory.CAUSAL_MODEL)
     assert doubted.against == "Not reliable: no verdict"
     assert doubted.reliable == "the data contradict the model in 29 of 49 tests"
+    assert "only the order of columns" not in doubted.sentence
+    saturated = {total.key: (0.24, 0.14, 0.34)}
+    doubted = answered(replace(run, rows=tuple(unreliable), saturated=saturated), Theory.CAUSAL_MODEL)
+    assert doubted.sentence.endswith(
+        "(18 to 33). A model that assumes only the order of columns gives 24 points more often (14 to 34)."
+    )
+    assert "only the order of columns" not in answered(replace(run, saturated=saturated), Theory.CAUSAL_MODEL).sentence
 
 
 def test_more_than_six_groups_are_the_four_lowest_and_a_number():
