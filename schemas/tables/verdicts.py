@@ -187,10 +187,13 @@ def columns_in_approval() -> dict[str, str]:
 
 
 def published_verdicts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Rows of the table as ``theories`` of report.json and of the command print them."""
+    """Rows of the table as ``theories`` of report.json and of the command print them.
+
+    A row of an earlier version has no value in columns that came later.
+    """
     names = [column.name for column in VERDICTS.columns if column.name != "withheld"]
     judged_rows = [{**in_approval(row), "state": state_of_row(row)} for row in rows]
-    return {"columns": names, "rows": [[row[name] for name in names] for row in judged_rows]}
+    return {"columns": names, "rows": [[row.get(name) for name in names] for row in judged_rows]}
 
 
 FINDINGS_TOLD = (

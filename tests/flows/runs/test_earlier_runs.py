@@ -17,13 +17,15 @@ from flows.runs.index import digest, listed, run_of
 from flows.runs.summary import read_summary
 from schemas.audit.limits import Verdicts
 from schemas.questions import QUESTIONS, QUESTIONS_BEFORE, STATES, STATES_BEFORE
-from schemas.tables.verdicts import VERDICTS, effect_words, in_approval, row_words
+from schemas.tables.verdicts import VERDICTS, effect_words, in_approval, published_verdicts, row_words
 from schemas.terms import State, Theory
 from tasks.lake.store import Lake
 from tasks.lake.views import open_views
 
 THEN = {key: before for before, key in (QUESTIONS_BEFORE | STATES_BEFORE).items()}
 """Key -> what an earlier version called it."""
+LATER = ["part_n", "part_detectable", "choices", "choices_outside", "choices_within"]
+"""Columns of verdicts that an earlier version did not have."""
 
 
 def _then(value: object) -> object:
@@ -44,6 +46,7 @@ def earlier(place: Path) -> Lake:
     for name in ("theory", "state"):
         at = rows.column_names.index(name)
         rows = rows.set_column(at, rows.schema.field(name), pa.array([THEN.get(v, v) for v in rows[name].to_pylist()]))
+    rows = rows.drop_columns(LATER)
     others = {a.table: lake.read(a) for a in run_of(lake, NEW).partitions[0].tables if a.table != artifact.table}
     tables = {**others, artifact.table: rows}
     made = lake.publish("publish", "1" * 32, tables, {}, {}).model_dump(mode="json", exclude={"reused"})
@@ -52,7 +55,8 @@ def earlier(place: Path) -> Lake:
         content.pop("sha256")
         report_path = f"reports/{content['run']}/report.json"
         document = _then(json.loads(lake.storage.read(report_path) or b"")) | {"schema_version": "1.3"}
-        columns = document["theories"]["columns"]
+        columns = [name for name in document["theories"]["columns"] if name not in LATER]
+        document["theories"]["columns"] = columns
         stored = rows.to_pylist()
         document["theories"]["rows"] = [[row[name] for name in columns] for row in stored]
         for group in document["groups"]:
@@ -87,8 +91,13 @@ def test_a_run_of_before_is_listed_shown_and_judged_as_one_of_now(lakes: tuple[L
     assert read_summary(then, NEW).question_states == read_summary(now, NEW).question_states
     pages = [first_page(lake, NEW)[0] for lake in lakes]
     assert summary(pages[0], "x") == summary(pages[1], "x")
+    theories = pages[1]["theories"]
+    at = [i for i, name in enumerate(theories["columns"]) if name not in LATER]
+    former = {"columns": [theories["columns"][i] for i in at], "rows": [[row[i] for i in at] for row in theories["rows"]]}
     for name in ("theories", "groups", "questions"):
-        assert pages[0][name] == json.loads(json.dumps(pages[1][name])), name
+        assert pages[0][name] == json.loads(json.dumps({**pages[1], "theories": former}[name])), name
+    printed = published_verdicts(then.read(run_of(then, NEW).published(VERDICTS.name)).to_pylist())
+    assert {row[printed["columns"].index("choices")] for row in printed["rows"]} == {None}
     assert ending_of_run(then, NEW).name is Name.OUTSIDE
     assert ending_of_run(then, NEW).message == ending_of_run(now, NEW).message
     settings = Verdicts.model_validate(run_of(then, NEW).spec["verdicts"])
