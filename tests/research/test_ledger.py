@@ -51,7 +51,7 @@ def test_lines_are_counted_by_how_they_came_out():
 def test_what_is_declared_gives_way_to_what_the_run_says():
     assert row(line(Verdict.AGREES), line(Verdict.DIFFERS)).status == (Status.DIFFERS,)
     assert row().status == (Status.MISSING,)
-    assert row(line(Verdict.INFORMATION, obtained="Not run")).status == (Status.NOT_RUN,)
+    assert row(line(Verdict.INFORMATION, obtained="not run")).status == (Status.NOT_RUN,)
     assert row(line(Verdict.INFORMATION, obtained=None, why="no file")).status == (Status.NOT_RUN,)
     assert row(block=DRAWN).status == (Status.MISSING, Status.DRAWN)
     assert row(block=DRAWN, drawn=[("german", "cost-by-k")]).status == (Status.DRAWN,)

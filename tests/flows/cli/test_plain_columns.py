@@ -47,7 +47,7 @@ def rows_below(lines, title):
     return [dict(zip_longest(header, row, fillvalue="")) for row in rows]
 
 
-STATES = {str(WITHIN): "stale", str(ONE_SIDED): "insufficient", str(ABSENT): "failed"}
+STATES = {str(WITHIN): "stale", str(ONE_SIDED): "inconclusive", str(ABSENT): "failed"}
 
 
 @pytest.mark.parametrize("columns", ["20", *(pytest.param(each, marks=pytest.mark.slow) for each in (None, "80"))])

@@ -140,11 +140,11 @@ def test_a_run_whose_spec_this_version_does_not_know_says_so(place, tmp_path):
     assert told.message == "not to be audited again as things are: its spec is not one of this version"
 
 
-def test_a_year_with_nothing_to_compare_is_insufficient_and_no_pass(place, lake):
+def test_a_year_with_nothing_to_compare_is_inconclusive_and_no_pass(place, lake):
     told = standing_of(lake, ONE_SIDED)
-    assert (told.state, states(told)) == ("insufficient", ["insufficient", *["missing"] * len(STAGES[1:])])
+    assert (told.state, states(told)) == ("inconclusive", ["inconclusive", *["missing"] * len(STAGES[1:])])
     assert "nothing to compare" in told.message
-    assert states(planned(place, lake, ONE_SIDED)) == ["insufficient", *["missing"] * len(STAGES[1:])]
+    assert states(planned(place, lake, ONE_SIDED)) == ["inconclusive", *["missing"] * len(STAGES[1:])]
 
 
 def test_a_year_that_cannot_be_read_is_failed_and_blocks(place, lake):
@@ -186,13 +186,13 @@ def test_a_plan_writes_nothing(place, lake):
 def test_the_commands_print_tables_and_json(place):
     words = (str(place / "yearly.yaml"), "--years", f"{WITHIN},{ONE_SIDED}", "--lake", str(place / "lake"))
     told = json.loads(evenhand("plan", *words, "--json").stdout)
-    assert [year["stages"][0]["state"] for year in told] == ["ok", "insufficient"]
+    assert [year["stages"][0]["state"] for year in told] == ["ok", "inconclusive"]
     shown = evenhand("plan", *words)
     assert shown.returncode == 0
     assert "stage by stage" in shown.stdout
     matrix = evenhand("status", "--lake", str(place / "lake"))
     assert matrix.returncode == 0
-    assert "insufficient" in matrix.stdout
+    assert "inconclusive" in matrix.stdout
     bad = evenhand("plan", str(place / "yearly.yaml"), "--years", "2012..2014", "--lake", str(place / "lake"))
     assert (bad.returncode, "no range such as 2010-2024" in " ".join(bad.stderr.split())) == (2, True)
 
@@ -270,7 +270,7 @@ def test_the_last_attempt_is_told_though_the_clock_was_set_back(place, tmp_path,
     assert standing_of(lake, WITHIN).state == "within"
 
 
-def test_a_year_without_anybody_to_compare_blocks_as_insufficient(tmp_path):
+def test_a_year_without_anybody_to_compare_blocks_as_inconclusive(tmp_path):
     frame = year_of_loans(WITHIN)
     frame[frame["race"] != "w"].to_csv(tmp_path / f"loans_{WITHIN}.csv", index=False)
     found = planned(tmp_path, Lake(tmp_path / "lake"), WITHIN)

@@ -35,17 +35,13 @@ def test_it_has_at_most_24_lines_of_at_most_100_columns_and_the_headline_on_the_
     assert [line for line in lines if line != line.rstrip()] == []
 
 
-def test_every_question_has_its_state_and_sentence_and_the_second_its_interval() -> None:
+def test_every_question_has_its_state_and_sentence() -> None:
     report = said(boston(-2))
     lines = summary(report, PLACE, width=None)
     for row in report["questions"]:
         (line,) = (line for line in lines if line.startswith(f"  {QUESTIONS[Theory(row['theory'])].short} "))
         assert f"  {row['state_words']}  " in f"{line}  "
-        assert row["theory"] == "similar_applicants" or line.endswith(
-            row["sentence"].removesuffix(".").replace("\u2212", "-")
-        )
-    (direct,) = (line for line in lines if "Black -14 points" in line)
-    assert "Black -14 points [-20, -7], nearest -18" in direct
+        assert line.endswith(row["sentence"].removesuffix(".").replace("\u2212", "-"))
     assert "\u2212" not in "".join(lines)
 
 
@@ -54,7 +50,7 @@ def test_a_command_stands_whole_on_a_line_of_its_own() -> None:
     assert [line.strip() for line in lines if "evenhand" in line] == ["evenhand pack RUN --group Black"]
 
 
-@pytest.mark.parametrize(("number", "steps"), [(0, 2), (2, 1), (30, 1)])
+@pytest.mark.parametrize(("number", "steps"), [(0, 1), (2, 1), (30, 1)])
 def test_what_else_is_told_has_room_before_the_second_step(number: int, steps: int) -> None:
     more = [f"Method {i} did not run, as it is off." for i in range(number)]
     lines = summary(said(boston(-2)), PLACE, notes=more)

@@ -93,7 +93,10 @@ def test_a_run_of_before_is_listed_shown_and_judged_as_one_of_now(lakes: tuple[L
     assert summary(pages[0], "x") == summary(pages[1], "x")
     theories = pages[1]["theories"]
     at = [i for i, name in enumerate(theories["columns"]) if name not in LATER]
-    former = {"columns": [theories["columns"][i] for i in at], "rows": [[row[i] for i in at] for row in theories["rows"]]}
+    former = {
+        "columns": [theories["columns"][i] for i in at],
+        "rows": [[row[i] for i in at] for row in theories["rows"]],
+    }
     for name in ("theories", "groups", "questions"):
         assert pages[0][name] == json.loads(json.dumps({**pages[1], "theories": former}[name])), name
     printed = published_verdicts(then.read(run_of(then, NEW).published(VERDICTS.name)).to_pylist())

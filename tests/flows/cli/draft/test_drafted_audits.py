@@ -124,7 +124,7 @@ def rates_are_counted(frame: pd.DataFrame, folder: Path) -> None:
     questions = {row["theory"]: row for row in json.loads((folder / "report.json").read_text())["questions"]}
     sentence = questions["approval_rates"]["sentence"]
     if "complete" not in sentence:
-        rates = dict(re.findall(r"(White|Black|Asian) (\d+)\b", sentence))
+        rates = dict(re.findall(r"(White|Black|Asian) (\d+)\b(?! points?\b)", sentence))
         assert rates, sentence
         for group, rate in rates.items():
             assert abs(int(rate) - 100 * counted.loc[group, "mean"]) <= 0.5

@@ -47,7 +47,7 @@ def test_the_audits_with_their_last_runs(runs: Served) -> None:
     [
         ("", [NEW, OTHER, OLD]),
         ("?audit=loans", [NEW, OLD]),
-        ("?state=breach", [NEW]),
+        ("?state=outside", [NEW]),
         ("?year=2024", [OTHER]),
         ("?signed=approved", []),
         ("?signed=unsigned&audit=cards", [OTHER]),
