@@ -140,7 +140,7 @@ def _reference(rows: Rows, column: str, reference: Any) -> str:
     texts = pd.Series(rows.text[column].to_pylist())
     groups = sorted(set(texts) - {""})
     if len(groups) < 2:
-        raise InputError(f"protected column {column!r} has one group only: nobody to compare it with")
+        raise InputError(f"protected column {column!r} has one group only: no group to compare it with")
     group = reference.get(column) if isinstance(reference, Mapping) else reference
     if group is None:
         return str(texts[texts != ""].value_counts().idxmax())

@@ -235,7 +235,7 @@ def _check_names(names: Any, what: str) -> None:
     names_before: set[Any] = set()
     for name in names:
         if not isinstance(name, str):
-            raise InputError(f"{what} has a column {name!r}, whose name is no text; rename it")
+            raise InputError(f"{what} has a column {name!r}, with a name that is no text; rename it")
         if name in names_before:
             raise InputError(f"{what} has two columns {name!r}; every column needs its own name")
         names_before.add(name)
@@ -345,7 +345,7 @@ def sensitive_of(features: Any, rows: Rows, several: bool = True) -> dict[str, p
         groups = sorted({value for value in text.unique().to_pylist() if value})
         if several and len(groups) < 2:
             group = repr(groups[0]) if groups else "no value"
-            raise InputError(f"sensitive feature {name!r} has one group only ({group}): nobody to compare it with")
+            raise InputError(f"sensitive feature {name!r} has one group only ({group}): no group to compare it with")
     return parts
 
 

@@ -186,7 +186,7 @@ ONE_LINE = Trend(
 STAGES = {
     "ok": State("cached", "tick", "ok"),
     "stale": State("stale", "question", "few"),
-    "failed": State("failed", "cross", "outside"),
+    "failed": State("failed", "cross", "breach"),
     "missing": State("missing", "ring", "soft"),
 }
 STAGE_NAMES = (

@@ -10,7 +10,7 @@ from conftest import REPOSITORY, loans, spec_of
 
 from flows.partitions.years import spec_as_held
 from flows.runs.index import vintage_words
-from flows.runs.replay import _spec
+from flows.runs.replay import spec_of_run
 from schemas.audit.spec import AuditSpec
 from schemas.errors import DataQualityError, SpecError
 from schemas.tables.applications import SOURCE_READ
@@ -158,6 +158,6 @@ def test_a_vintage_is_named_and_an_earlier_manifest_is_read(tmp_path: Path) -> N
     then = {**now, "source": {**now["source"], "path": now["source"]["vintage_file"]}}
     for key in ("vintage_file", "year_column"):
         del then["source"][key]
-    assert _spec({"spec": then}, "hmda-2022-0123456789") == spec
+    assert spec_of_run({"spec": then}, "hmda-2022-0123456789") == spec
     assert read_spec(_effective(spec), "effective.yaml").spec.source.vintage is not None
     assert str(tmp_path) not in _effective(spec)

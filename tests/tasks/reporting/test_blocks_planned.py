@@ -10,8 +10,8 @@ from tasks.pipeline.method import Form
 from tasks.pipeline.registry import known_settings
 from tasks.reporting.declared import Setting, declared
 
-AUDIT = Path("data/audits/law-school.yaml")
-"""It crosses two attributes and has a causal graph."""
+AUDITS = (Path("data/audits/law-school.yaml"), Path("data/audits/paper/law-school-intersectional.yaml"))
+"""Both cross two attributes; the first has all methods, the second a causal graph with edges."""
 EVERYTHING = {
     "methods.fgce": "{exact: true, face: [vector, path]}",
     "methods.cst": "{interval: wald}",
@@ -22,9 +22,11 @@ _ENDS = ("min", "max")
 
 def planned(method: str) -> list[Form]:
     """Every measure with its parameters, where an audit asks for all that there is."""
-    spec = read_spec(AUDIT.read_text(encoding="utf-8"), str(AUDIT), known_settings(), EVERYTHING).spec
     module = import_module(f"tasks.methods.{method}.measures")
-    return [each for form in module.measures(spec) for each in form.named()]
+    specs = [
+        read_spec(path.read_text(encoding="utf-8"), str(path), known_settings(), EVERYTHING).spec for path in AUDITS
+    ]
+    return [named for spec in specs for form in module.measures(spec) for named in form.named()]
 
 
 def asked(method: str) -> list[tuple[str, dict[str, Setting], tuple[str, ...], str]]:

@@ -39,7 +39,7 @@ def test_every_row_is_in_the_words_and_in_the_table():
     said = CHART.description()
     assert len(said) == 22
     assert "100" in said[1]
-    assert said[-1] == "Dashed line: limit +10; above it: outside limit."
+    assert said[-1] == "Dashed line: limit +10; above it: outside the limit."
     table = CHART.table()
     assert [row[0] for row in table.rows] == [row.label for row in ROWS]
     assert table.rows[0][2] == "\N{MINUS SIGN}8 to \N{MINUS SIGN}2"

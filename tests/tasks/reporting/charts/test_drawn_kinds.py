@@ -60,10 +60,10 @@ def test_the_structure_of_the_first_picture():
 def test_the_description_of_the_first_picture():
     assert tree(drawn_charts.DECIDE).find("svg/desc").text == (
         "3 rows; unit: points of approval. "
-        "All applicants (as decided): −23, 95 % interval −30 to −17, n 197, outside limit. "
-        "Adjusted (18 columns on file): −14, 95 % interval −20 to −7, n 197, outside limit. "
+        "All applicants (as decided): −23, 95 % interval −30 to −17, n 197, Outside the limit. "
+        "Adjusted (18 columns on file): −14, 95 % interval −20 to −7, n 197, Outside the limit. "
         "Nearest 15 (similar white applicants): −18, 95 % interval −25 to −12, n 197. "
-        "Dashed line: limit −5; below it: outside limit."
+        "Dashed line: limit −5; below it: outside the limit."
     )
 
 

@@ -12,7 +12,7 @@ from benches.planted import FILE, frame, spec_of
 from benches.planted_lenders import Scenario, draw
 from benches.verdicts import LENDER, only
 from conftest import REPOSITORY, SHARED
-from test_answers import contradictions
+from test_page_answers import contradictions
 
 from schemas.audit.spec import AuditSpec
 from tasks.in_memory import call_plainly

@@ -38,7 +38,7 @@ from question_sections import (
 from report_tables import built, spec
 
 from schemas.questions import STATES
-from schemas.tables.counterfactuals import CAUSAL_CHECKS
+from schemas.tables.counterfactuals import GRAPH_TESTS
 from schemas.tables.verdicts import AGREEMENT
 from schemas.terms import Theory
 from tasks.reporting.charts.layout import element
@@ -274,9 +274,9 @@ def test_a_share_without_each_assumed_effect_is_a_range():
 
 def test_tests_that_speak_against_the_assumed_graph_stand_in_the_answer():
     run = replace(boston(), rows=(*boston().rows, whole(Theory.CAUSAL_MODEL, OUTSIDE), effect_by_graph()))
-    for qs, titles in (((0.001, 0.9), ["Tests speak against the assumed graph"]), ((0.9,), [])):
-        checks = built(CAUSAL_CHECKS, [{"q": q} for q in qs])
-        answer = part(pages(run, causal_checks=checks)["causal-model"], "answer")
+    for rejected, titles in ((1, ["Tests speak against the assumed graph"]), (0, [])):
+        tests = built(GRAPH_TESTS, [{"tests": 2, "rejected": rejected}])
+        answer = part(pages(run, graph_tests=tests)["causal-model"], "answer")
         assert [each.title for each in answer.notices] == titles
 
 
