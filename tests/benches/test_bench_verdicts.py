@@ -169,11 +169,11 @@ def shares_of(wrong, breaches, n=200, rows=6_000):
 def test_lines_have_targets(wrong, breaches, power, at_limit, met):
     asked = verdicts.Asked(Scenario("planted"), power=power, at_limit=at_limit)
     lines = {line["what"]: line for line in verdicts._states(asked, shares_of(wrong, breaches))}
-    assert (lines["direct"]["met"], lines["direct"]["false_breach"]) == (met, wrong / 200)
-    assert lines["direct"]["breach"] == breaches / 200
-    assert lines["direct"]["found"] == "Black alone: breach 0.000, within 0.000, insufficient_evidence 1.000"
-    assert (lines["outcome"]["insufficient"], lines["rows of zero width"]["met"]) == (1, "met")
-    assert "total" not in lines
+    assert (lines["similar_applicants"]["met"], lines["similar_applicants"]["false_outside"]) == (met, wrong / 200)
+    assert lines["similar_applicants"]["outside"] == breaches / 200
+    assert lines["similar_applicants"]["found"] == "Black alone: outside 0.000, within 0.000, inconclusive 1.000"
+    assert (lines["approval_rates"]["inconclusive"], lines["rows of zero width"]["met"]) == (1, "met")
+    assert "causal_model" not in lines
 
 
 def test_every_scenario_is_planted_in_its_sizes(monkeypatch, tmp_path):
@@ -189,7 +189,7 @@ def test_every_scenario_is_planted_in_its_sizes(monkeypatch, tmp_path):
     assert {rows for _, rows, _, _ in made} == {1_500, 6_000, 12_000, 50_000}
     assert all(count == (3 if rows == 50_000 else 30) for _, rows, count, _ in made)
     assert len({tuple(line) for line in lines}) == 1
-    assert {line["met"] for line in lines if line["what"] == "direct"} == {"met", "missed"}  # nobody breaches
+    assert {line["met"] for line in lines if line["what"] == "similar_applicants"} == {"met", "missed"}  # nobody breaches
     made.clear()
     few = verdicts.BENCH.run(rows=1_500, reps=2)
     assert ({rows for _, rows, _, _ in made}, any(line["target"] for line in few)) == ({1_500}, True)

@@ -38,7 +38,7 @@ SIX = ("white", "Black", "Hispanic", "Asian", "Native", "Pacific", "several")
 SIX_SHARES = (0.55, 0.10, 0.09, 0.08, 0.07, 0.06, 0.05)
 NONE = (0.0,) * len(SIX)
 STATES = (State.OUTSIDE, State.WITHIN, State.INCONCLUSIVE)
-COLUMNS = ("breach", "within", "insufficient", "false_breach", "false_within", "coverage", "target", "met", "found")
+COLUMNS = ("outside", "within", "inconclusive", "false_outside", "false_within", "coverage", "target", "met", "found")
 _LOG = logging.getLogger("evenhand.bench")
 
 
@@ -130,10 +130,10 @@ def measured(case: Asked, rows: int, repetitions: int, seed: int, spread: Spread
 def _states(case: Asked, shares: Shares) -> Iterator[Row]:
     for theory in shares.theories:
         shares_by_state = {
-            "breach": shares.of(theory, State.OUTSIDE),
+            "outside": shares.of(theory, State.OUTSIDE),
             "within": shares.of(theory, State.WITHIN),
-            "insufficient": shares.of(theory, State.INCONCLUSIVE),
-            "false_breach": shares.false_breach(theory),
+            "inconclusive": shares.of(theory, State.INCONCLUSIVE),
+            "false_outside": shares.false_breach(theory),
             "false_within": None if math.isnan(shares.false_within(theory)) else shares.false_within(theory),
         }
         harmed_shares = ", ".join(f"{state} {shares.of_harmed(theory, state):.3f}" for state in STATES)

@@ -273,7 +273,7 @@ def test_a_breach_is_read_from_the_server_alone(
 ) -> None:
     place, said = finished
     run = told_runs(server, place / "lake")[0]
-    assert (run.name, run.type, run.state) == ("loans 2024", "COMPLETED", "Breach")
+    assert (run.name, run.type, run.state) == ("loans 2024", "COMPLETED", "Outside the limit")
     assert re.match(r"\d of \d outside the limit; [\w' ]+, race: Black ", run.message)
     assert {*run.tags} == {"dataset:loans", "year:2024", "state:outside", f"run:{said['run']}"}
     assert {f"loans 2024 {stage}" for stage in ("ingest", "connect", "detect fgce", "report")} <= {*run.tasks}

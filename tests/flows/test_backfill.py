@@ -72,7 +72,7 @@ def test_every_year_ends_in_its_own_way_and_the_worst_decides(finished):
     assert {year: record["state"] for year, record in said.items()} == {
         WITHIN: "within",
         LACKING: "within",
-        ONE_SIDED: "insufficient",
+        ONE_SIDED: "inconclusive",
         BREACH: "outside",
         ABSENT: "failed",
     }
@@ -94,7 +94,7 @@ def test_a_back_fill_is_read_from_the_server_alone(finished, server):
     assert run.lines[-1] == (logging.ERROR, f"Infrastructure: {run.message}")
     shown = {row["year"]: row for row in json.loads(run.artifacts["years"])}
     assert [*shown] == [*range(WITHIN, ABSENT + 1)]
-    assert [row["state"] for row in shown.values()] == ["within", "within", "insufficient", "outside", "failed"]
+    assert [row["state"] for row in shown.values()] == ["within", "within", "inconclusive", "outside", "failed"]
     assert run.artifacts["progress"] == 100
     assert not [row_id for row_id in year_of_loans(BREACH)["id"] if row_id in json.dumps(run.artifacts)]
 

@@ -34,7 +34,7 @@ def test_a_warning_lets_its_year_go_on_and_a_critical_one_refuses_its_own(tmp_pa
     assert done.returncode == ExitCode.DATA_QUALITY, done.stderr
 
     warned, refused = attempts(lake, "few")
-    assert warned.state.value == "insufficient"
+    assert warned.state.value == "inconclusive"
     assert refused.state.value == "failed"
     assert refused.stage == "ingest"
     assert "  expectations.1: expect_column_values_to_be_between of income" in refused.message
@@ -42,7 +42,7 @@ def test_a_warning_lets_its_year_go_on_and_a_critical_one_refuses_its_own(tmp_pa
 
     (run,) = told_runs(server, Path(lake.location))
     years = {row["year"]: row for row in json.loads(run.artifacts["years"])}
-    assert {year: row["state"] for year, row in years.items()} == {WARNED: "insufficient", REFUSED: "failed"}
+    assert {year: row["state"] for year, row in years.items()} == {WARNED: "inconclusive", REFUSED: "failed"}
     assert "L0030" not in json.dumps(run.artifacts)
 
     [audited] = runs_of(lake)

@@ -103,8 +103,8 @@ def test_every_year_is_a_sub_flow_run_with_its_stages(
     assert done.returncode == 1, done.stderr
     runs = sub_flows(server, lake)
     assert {name: run["state_name"] for name, run in runs.items()} == {
-        f"yearly {WITHIN}": "Within",
-        f"yearly {BREACH}": "Breach",
+        f"yearly {WITHIN}": "Within the limit",
+        f"yearly {BREACH}": "Outside the limit",
     }
     spec = yearly_spec(tmp_path)
     for year in years:

@@ -223,11 +223,11 @@ class TestOfADeployment:
     def test_a_run_that_ended_while_the_server_was_away_gets_its_state_from_the_lake(
         self, lake: Lake, run: str
     ) -> None:
-        self.died(lake, run, outcome=("COMPLETED", "Breach", "1 of 2 outside the limit"))
-        assert self.found(lake).mended == ("COMPLETED", "Breach", "1 of 2 outside the limit")
+        self.died(lake, run, outcome=("COMPLETED", "Outside the limit", "1 of 2 outside the limit"))
+        assert self.found(lake).mended == ("COMPLETED", "Outside the limit", "1 of 2 outside the limit")
         message = "Found by evenhand: the run ended while the server was away; 1 of 2 outside the limit"
         assert state(run) == ("COMPLETED", message)
-        self.died(lake, run, outcome=("COMPLETED", "Breach", "1 of 2 outside the limit"))
+        self.died(lake, run, outcome=("COMPLETED", "Outside the limit", "1 of 2 outside the limit"))
         assert dead_runs.mark_dead(lake, dead_runs.Burial(resume=True)) == [], "the server knows it by now"
         assert dead(lake) == []
 
