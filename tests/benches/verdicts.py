@@ -63,7 +63,8 @@ def only(value: float) -> tuple[float, ...]:
 
 def asked() -> tuple[Asked, ...]:
     """All scenarios."""
-    limit = Limits().direct or math.nan
+    similar = Limits().similar_applicants
+    limit = math.nan if similar is None else similar.points
     on_it = at_limit(LENDER, Scenario("both groups exactly at the limit", log_odds=(0.0, 1.0, 1.0, 0.0)), limit)
     unseen = Scenario("no effect, score unseen, finances worse by 1", mediated=only(1.0), without=("score",))
     three, two = (SMALL, MIDDLE, LARGE), (SMALL, MIDDLE)

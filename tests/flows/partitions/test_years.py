@@ -231,6 +231,7 @@ def test_a_column_that_hmda_does_not_know_is_misspelt(tmp_path):
     text = (REPOSITORY / "data" / "audits" / "hmda.yaml").read_text()
     path = str(HMDA).replace("2016", "{year}")
     overrides = {"source.path": path, "source.vintage": "null", "columns.incme_usd": "{type: continuous}"}
+    overrides["methods.cst"] = "null"  # whose order of columns would have to name it
     of_year = spec_of_year(read_spec(text, "hmda.yaml", overrides).spec, 2016, Lake(tmp_path / "lake"))
     with pytest.raises(SpecError, match="no column 'incme_usd'; did you mean 'income_usd'"):
         check_columns(of_year)
