@@ -171,7 +171,7 @@ def _differences(rows: Rows, method: str, make: Callable[[Rows], Any], asks_mode
             yield f"{key} is missing"
             continue
         # Fits of every earlier column are nearly collinear: the order of columns shows in the twelfth digit.
-        exact = 100 * EXACT if row.measure.startswith("saturated") else EXACT
+        exact = 100 * EXACT if row.measure.startswith(("saturated", "excess")) else EXACT
         for name, ours, theirs in zip(
             ("value", "low", "high", "n"), values[key], (row.value, row.low, row.high, row.n), strict=True
         ):
