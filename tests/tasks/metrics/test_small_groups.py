@@ -111,7 +111,9 @@ def test_figures_and_states_of_the_others_are_the_same_but_for_the_group_of_stra
         others = {key: row for key, row in among.items() if key not in of_strangers}
         assert {key: row["state"] for key, row in others.items()} == {key: row["state"] for key, row in alone.items()}
         if strangers == 1:  # nine rows are in fits that all rows share, and move them in the third decimal
-            assert others == alone
+            # the critical value of parts counts those of every group
+            both = ({key: row | {"part_detectable": None} for key, row in rows.items()} for rows in (others, alone))
+            assert next(both) == next(both)
         for key, row in others.items():
             figures = [(row[name], alone[key][name]) for name in ("value", "low", "high", "p", "q") if name in row]
             assert all(a == b or a == pytest.approx(b, abs=0.005) for a, b in figures), key
