@@ -189,12 +189,12 @@ class Gathered:
             for judgement in m.verdict_measures
             if judgement.theory is theory
         ]
+        if theory is Theory.CAUSAL_MODEL and not self.has_graph:
+            return NO_GRAPH
         names = [name for name, judgement in primary if judgement.role == "primary"]
         if names and not set(names) & set(self.running):
             reasons = [self.inapplicable[name] for name in names if name in self.inapplicable]
             return reasons[0] if reasons else f"the method {names[0]} is off"
-        if theory is Theory.CAUSAL_MODEL and not self.has_graph:
-            return NO_GRAPH
         if theory is not Theory.SIMILAR_APPLICANTS:
             return "nothing was measured"
         return NOT_DIRECT if self.model_is_fitted else NOT_TAKEN

@@ -30,7 +30,7 @@ def test_a_method_without_a_feature_is_not_run_and_rates_are_judged(place: Path)
         "not_run",
         "the spec has no feature",
     )
-    assert whole.loc["causal_model", "reason"] == "the method cst is off"
+    assert whole.loc["causal_model", "reason"] == "no causal model was given"
     rate = found.query("theory == 'approval_rates' and role == 'primary' and group == 'Black'").iloc[0]
     frame = loans()
     approved = (frame["approved"] == "yes").groupby(frame["race"]).mean()
