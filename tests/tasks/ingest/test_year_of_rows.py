@@ -42,7 +42,8 @@ def years(place: Path, *of: str, column: str = "activity_year") -> None:
 
 def test_what_was_read_is_noted(place: Path) -> None:
     said = read(spec_of(place))
-    assert said == {"source": "loans.csv", "sha256": sha256_of(place / "loans.csv"), "rows": 500, "year": None, "lender": None}
+    digest = sha256_of(place / "loans.csv")
+    assert said == {"source": "loans.csv", "sha256": digest, "rows": 500, "year": None, "lender": None}
 
 
 @pytest.mark.parametrize("column", ["activity_year", "as_of_year"])
