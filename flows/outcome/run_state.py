@@ -221,7 +221,7 @@ def _state(ending: Ending | None, result: Result, error: Exception | None) -> "S
     # of a back-fill one run a year, of one by partitions none, as they would be hundreds
     runs = [year["run"] for year in result.get("years", ()) if year["run"] and not year["value"]]
     run_tags = [f"run:{run}" for run in ([ending.run] if ending.run else runs)]
-    tag(f"state:{ending.name.value.lower().replace(' ', '_')}", *run_tags)
+    tag(f"state:{ending.name.name.lower()}", *run_tags)
     if not failed:
         return Completed(name=ending.name.value, message=ending.message, data=result)
     return Failed(name=ending.name.value, message=ending.message, data=error or BreachError(ending.message, result))

@@ -260,7 +260,7 @@ def test_every_ending_has_its_state_and_message(endings: tuple[dict[str, Told], 
     assert {run.name for name, run in ended.items() if name != "spec"} == {"loans 2024"}
     for name, run in ended.items():
         assert "\n" not in run.message
-        assert f"state:{name.replace(' ', '_')}" in run.tags
+        assert f"state:{name.removesuffix(' the limit').replace(' ', '_')}" in run.tags
         level, last = [line for line in run.lines if not line[1].startswith(OF_PREFECT)][-1]
         assert last.startswith(f"{name.capitalize()}: {run.message}")
         assert level == (logging.INFO if name in ("outside the limit", "inconclusive") else logging.ERROR)
@@ -282,12 +282,12 @@ def test_a_breach_is_read_from_the_server_alone(
     assert len([line for line in text if re.match(r"stage [a-z ]+: .* rows, .* refused, [0-9.]+ s", line)]) == 14
     assert len([line for line in text if line.startswith("read loans.csv, sha256 ")]) == 1
     assert (logging.WARNING, "Outside the limit: " + run.message.split("; ", 1)[1]) in run.lines
-    assert text[-1] == f"Breach: {run.message}; report {place}/lake/reports/{said['run']}/report.html"
+    assert text[-1] == f"Outside the limit: {run.message}; report {place}/lake/reports/{said['run']}/report.html"
     checks = json.loads(run.artifacts["checks"])
-    assert checks[0]["state"] == "outside"
+    assert checks[0]["state"] == "Outside the limit"
     assert all(row["limit"] for row in checks)
     page = run.artifacts["verdict"]
-    assert page.startswith("# Synthetic loans, 2024: Breach\n")
+    assert page.startswith("# Synthetic loans, 2024: Outside the limit\n")
     assert page.index("| Outside the limit | ") < page.index("| Inconclusive | ")
     assert f"Report: `{place}/lake/reports/{said['run']}/report.html`" in page
     assert run.artifacts["progress"] == 100
