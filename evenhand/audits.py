@@ -16,13 +16,14 @@ from evenhand.causal_graph import CausalGraph
 from evenhand.errors import InputError, NotComputedError
 from evenhand.frame_rows import Rows, rows_of
 from evenhand.models import Answering
-from evenhand.results import COLUMNS, QUESTIONS, group_frame
+from evenhand.results import QUESTIONS, group_frame
 from evenhand.runs import calling, given_columns, merged, seed_of
 from schemas.audit.column import is_personal, set_by_decision
 from schemas.audit.model import Model
 from schemas.audit.source import Source
 from schemas.audit.spec import AuditSpec
 from schemas.errors import nearest
+from schemas.tables.verdicts import in_approval
 from tasks.ingest.sources.typed_cells import cell
 
 KINDS: Final = {".csv": "csv", ".parquet": "parquet", ".xlsx": "excel", ".feather": "feather", ".jsonl": "jsonl"}
@@ -255,7 +256,8 @@ class AuditResult:
         Args:
             question: `approval_rates`, `similar_applicants`, `causal_model`, `path_to_approval`, `model_reasons` or
                 `own_limits`. Of `approval_rates` the estimate is the rate of the group, the reference group's too; of
-                all others it is the measure that is judged, such as a difference of the probability of denial.
+                all others it is the measure that is judged. A difference is group less reference group in the
+                probability of approval, as on the first page: below 0, the group is approved less often.
             attribute: The protected column; the first if None.
 
         Raises:
@@ -334,7 +336,7 @@ class AuditResult:
     def _judged(self, question: str, attribute: str) -> pd.DataFrame:
         if question not in QUESTIONS:
             raise InputError(f"there is no question {question!r}; {nearest(question, QUESTIONS)}")
-        rows = self.tables["verdicts"].to_pandas()
+        rows = pd.DataFrame([in_approval(row) for row in self.tables["verdicts"].to_pylist()])
         chosen = (rows["theory"] == question) & (rows["protected_attribute"] == attribute)
         return rows[chosen & (rows["role"].isin(("primary", "adds")))]
 
@@ -345,19 +347,10 @@ class AuditResult:
 
 
 def _verdict_frame(rows: pd.DataFrame, attribute: str) -> pd.DataFrame:
-    frame = pd.DataFrame(
-        {
-            "estimate": rows["value"].to_numpy(float),
-            "low": rows["plain_low"].to_numpy(float),
-            "high": rows["plain_high"].to_numpy(float),
-            "n": rows["n"].astype("Int64").to_numpy(),
-            "state": rows["state"].to_list(),
-            "reason": rows["reason"].to_list(),
-        },
-        index=pd.Index(rows["group"].to_list(), name=attribute),
-        columns=list(COLUMNS),
-    )
-    frame["measure"] = rows["measure"].to_list()
+    """Rows of verdicts as a frame with a group a row, by their two-sided 95 % interval."""
+    plain = rows.assign(low=rows["plain_low"], high=rows["plain_high"], note="")
+    frame = group_frame(plain, attribute)
+    frame["measure"] = rows.set_index("group")["measure"].sort_index(kind="stable").to_list()
     return frame
 
 

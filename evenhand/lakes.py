@@ -98,7 +98,7 @@ class RunReader:
         self._lake, self.id = lake, run
 
     def measures(self, question: str | None = None, measure: str | None = None) -> pd.DataFrame:
-        """The published measures, in long form.
+        """The published measures, in long form; differences are group less reference group in approval.
 
         Args:
             question: Such as `similar_applicants`: the measures by which it is judged, as judged; all measures if None.
@@ -107,7 +107,11 @@ class RunReader:
         Raises:
             InputError: There is no such question.
         """
+        from schemas.tables.verdicts import measure_in_approval
+
         frame = self._published("published_measures", "measures")
+        turned = [measure_in_approval(row) for row in frame.to_dict("records")]
+        frame = pd.DataFrame(turned, columns=frame.columns).astype(frame.dtypes)
         if question is not None:
             frame = frame[frame["measure"].isin(self._measures_of(question)) & (frame["parameters"] == "{}")]
         if measure is not None:
@@ -115,8 +119,12 @@ class RunReader:
         return frame.rename(columns={"value": "estimate"}).reset_index(drop=True)
 
     def verdicts(self) -> pd.DataFrame:
-        """The published verdicts: a row for each question and group."""
-        return self._published("published_verdicts", "verdicts").rename(columns={"theory": "question"})
+        """The published verdicts: a row for each question and group, in the sign of the first page."""
+        from schemas.tables.verdicts import in_approval
+
+        frame = self._published("published_verdicts", "verdicts")
+        turned = [in_approval(row) for row in frame.to_dict("records")]
+        return pd.DataFrame(turned, columns=frame.columns).rename(columns={"theory": "question"})
 
     def table(self, name: str) -> pd.DataFrame:
         """A table of the run, such as `findings`; those with rows of persons are restricted.

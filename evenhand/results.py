@@ -35,7 +35,7 @@ def group_frame(measures: pd.DataFrame, attribute: str) -> pd.DataFrame:
         },
         index=pd.Index(measures["group"].to_list(), name=attribute),
     )
-    return frame.sort_index()
+    return frame.sort_index(kind="stable")
 
 
 class Measured:

@@ -166,7 +166,10 @@ def in_approval(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 EFFECTS_ON_DENIAL: Final = frozenset(
-    {"adjusted_effect", "overlap_effect", "exchanged_effect", "st_effect", "cst_effect", "mediated_effect"}
+    (
+        *("adjusted_effect", "overlap_effect", "exchanged_effect"),
+        *("st_effect", "cst_effect", "mediated_effect", "saturated_effect", "saturated_shift"),
+    )
 )
 """Measures that are differences of denial and whose names do not say so."""
 
