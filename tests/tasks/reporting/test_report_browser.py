@@ -198,7 +198,8 @@ def test_the_run_and_the_page_are_on_every_sheet_but_the_first(folder):
         assert "Run example-1990-0a1b2c3d" in text
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light")])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
 def test_axe_finds_nothing(folder, width, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
