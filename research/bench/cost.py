@@ -29,7 +29,7 @@ def _lines(room: Room) -> Iterator[Row]:
     yield row(TEXAS, rows, "all steps, of a method each or of all", cpu_s=every)
     total, largest = 0.0, dict.fromkeys((WITH, WITHOUT), 0.0)
     for name in dict.fromkeys(part.step for part in PARTS):
-        step_runs = {how: _run("step", room.place, name, how) for how in largest}
+        step_runs = {how: _run("step", room.data, room.place, name, how) for how in largest}
         largest = {how: max(peak, step_runs[how]["peak_mb"]) for how, peak in largest.items()}
         added = step_runs[WITH]["peak_mb"] - step_runs[WITHOUT]["peak_mb"]
         for part in (part for part in PARTS if part.step == name):

@@ -4,7 +4,6 @@ A part is some functions of the product, found by name where they are called fro
 audit, and left out in a run of their step alone, whose peak memory is then that of the methods.
 """
 
-import pickle
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -16,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyarrow import feather
 from threadpoolctl import threadpool_limits
 
 from research.benchmark import answer, peak_mb
 from research.figures import texas_spec
-from tasks.plan import STAGES, plan
+from tasks.plan import plan
 
 UNASKED: Mapping[str, str] = {"methods.gcfn": "null"}
 """Its refits are off, and without them it has no verdict: minutes of fits that nothing is learnt from here."""
@@ -86,7 +86,7 @@ def whole(data: str, folder: str) -> Mapping[str, Any]:
 
     Args:
         data: The directory that ``--data`` gives.
-        folder: A folder for it, a file for each step.
+        folder: A folder for it, a file for each table of a step.
     """
     tables: dict[str, list[pa.Table]] = {}
     took: dict[str, float] = {}
@@ -98,9 +98,8 @@ def whole(data: str, folder: str) -> Mapping[str, Any]:
             pa.concat_tables(parts) if parts else table.empty()
             for table, parts in zip(plan_step.stage.reads, parts_by_table, strict=True)
         ]
-        (Path(folder) / plan_step.name).write_bytes(
-            pickle.dumps((plan_step.stage.name, plan_step.settings, tables_of_step))
-        )
+        for number, table in enumerate(tables_of_step):
+            feather.write_feather(table, _file(folder, plan_step.name, number))
         clock = time.process_time()
         produced = plan_step.stage.function(*tables_of_step, settings=plan_step.settings)
         took[plan_step.name] = time.process_time() - clock
@@ -109,15 +108,21 @@ def whole(data: str, folder: str) -> Mapping[str, Any]:
     return {"steps": took, "rows": tables["applications"][0].num_rows}
 
 
-def step(folder: str, name: str, how: str) -> Mapping[str, Any]:
+def _file(folder: str, step_name: str, number: int) -> Path:
+    return Path(folder) / f"{step_name} {number}.feather"
+
+
+def step(data: str, folder: str, name: str, how: str) -> Mapping[str, Any]:
     """CPU seconds of one step and of its parts, and its peak memory, in a separate process.
 
     Args:
+        data: As ``whole``.
         folder: The folder with what it reads.
         name: The step.
         how: ``with`` its parts, or ``without`` them.
     """
-    stage, settings, tables = pickle.loads((Path(folder) / name).read_bytes())  # noqa: S301 written by ``whole``
+    planned = next(planned for planned in plan(texas_spec(Path(data), UNASKED)).steps if planned.name == name)
+    tables = [feather.read_table(_file(folder, name, number)) for number in range(len(planned.stage.reads))]
     parts = [part for part in PARTS if part.step == name]
     used = dict.fromkeys((part.name for part in parts), 0.0)
     _alone()
@@ -129,7 +134,7 @@ def step(folder: str, name: str, how: str) -> Mapping[str, Any]:
                 elif not part.within and part.can_be_left_out:
                     patched.enter_context(_replaced(place, partial(_without, nothing=part.nothing)))
         clock = time.process_time()
-        STAGES[stage].function(*tables, settings=settings)
+        planned.stage.function(*tables, settings=planned.settings)
         return {"parts": used, "cpu_s": time.process_time() - clock, "peak_mb": peak_mb(), "rows": tables[0].num_rows}
 
 

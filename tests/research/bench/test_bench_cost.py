@@ -47,7 +47,7 @@ def test_the_table_adds_up_parts_once_and_compares_the_largest_peaks(monkeypatch
     def run(what, *about):
         if what == "whole":
             return {"steps": {"a": 60.0, "b": 40.0}, "rows": 50_000}
-        _, name, how = about
+        *_, name, how = about
         peak = {WITH: 900.0, WITHOUT: 700.0 if name == "ablate" else 800.0}[how]
         return {"parts": {part.name: 1.0 for part in PARTS if part.step == name}, "peak_mb": peak}
 
