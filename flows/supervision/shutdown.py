@@ -20,7 +20,7 @@ import psutil
 
 from schemas.errors import InfrastructureError
 from schemas.terms import ExitCode
-from tasks.pipeline.progress import request_stop, stop_requested
+from tasks.pipeline.progress import request_stop, stop_raised, stop_requested
 
 # --------------------------------------------------------------------------------------------------------------------
 # Whether processes have ended, and how to end one with all that it started.
@@ -237,7 +237,8 @@ def end_if_leaving() -> None:
 #
 # SIGTERM while stages are computed lets the one at work end first (``processes.leaving``), within EVENHAND_GRACE. Else:
 #
-# 1. The handler records the request, and raises KeyboardInterrupt once in the main thread.
+# 1. The handler records the request, and raises KeyboardInterrupt once in the main thread. A library that is being
+#    loaded is loaded first: Prefect and pydantic print an exception in the middle of it as a fault of theirs.
 # 2. If a library swallows that, the next check between or inside stages raises it again
 #    (``tasks.pipeline.progress``).
 # 3. If the process still runs after a grace period, or at a second Ctrl-C, a thread kills its children and ends it. The
@@ -268,6 +269,8 @@ class _Process:
     """Whether the command's own code is running; until then nothing needs a grace period."""
     raises: bool = False
     """Whether the handler raises. It raises once: a second exception would interrupt the clean-up."""
+    is_put_off: bool = False
+    """Whether the handler waits with its exception until a library is loaded."""
     signal: int = 0
     """The first one that came; 0 before."""
     unsaid: bool = True
@@ -308,12 +311,12 @@ def stoppable(command: Callable[[], int]) -> int:
     _process.began = _process.raises = True
     try:
         code = command()
-        _process.raises = False
+        _process.raises = _process.is_put_off = False
     except BaseException:
         if not (stop_requested() or leaving()):
             raise
         code = 0
-    _process.raises = False
+    _process.raises = _process.is_put_off = False
     if not (stop_requested() or leaving()):
         return code
     _say()
@@ -378,14 +381,31 @@ def heeding_term() -> Iterator[None]:
             signal.signal(signal.SIGTERM, before)
 
 
-def _handle_signal(number: int, _: FrameType | None) -> None:
+def _handle_signal(number: int, frame: FrameType | None) -> None:
     if _may_end_first(number):
         _leave(number)
         return
     _request(number)
-    if _process.raises:
+    _process.is_put_off = _process.raises and _is_loading(frame)
+    if _process.raises and not _process.is_put_off:
         _process.raises = False
         raise KeyboardInterrupt
+
+
+def _is_loading(frame: FrameType | None) -> bool:
+    """Whether a frame is inside an import."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _raise_after_loading() -> None:
+    """Raise what the handler put off, once the main thread has loaded its library."""
+    main = threading.main_thread().ident or 0
+    if _process.is_put_off and not stop_raised() and not _is_loading(sys._current_frames().get(main)):
+        signal.pthread_kill(main, signal.SIGTERM)
 
 
 def _report_unraisable(lost: "sys.UnraisableHookArgs") -> None:
@@ -431,9 +451,11 @@ def _watch(pipe: int) -> NoReturn:
     if _process.began:
         # wait for a second Ctrl-C, at most the grace period; Prefect sends itself a second SIGTERM, so that is none
         until = time.monotonic() + INTERRUPTION_GRACE_SECONDS
-        while select.select([pipe], [], [], max(0.0, until - time.monotonic()))[0]:
-            if os.read(pipe, 1)[0] == signal.SIGINT:
+        while (seconds := until - time.monotonic()) > 0:
+            ready = select.select([pipe], [], [], min(seconds, _LOOK_SECONDS))[0]
+            if ready and os.read(pipe, 1)[0] == signal.SIGINT:
                 break
+            _raise_after_loading()
     acts = threading.Thread(target=_act, daemon=True)
     acts.start()
     acts.join(_LAST_SECONDS)

@@ -19,6 +19,8 @@ from rich.logging import RichHandler
 
 class _Request:
     made = False
+    raised = False
+    """Whether a check has raised."""
 
 
 def request_stop() -> None:
@@ -31,6 +33,11 @@ def stop_requested() -> bool:
     return _Request.made
 
 
+def stop_raised() -> bool:
+    """Whether a check has raised for the request, so that clean-up is on its way."""
+    return _Request.raised
+
+
 def raise_if_stopped() -> None:
     """Stop here if a stop of the process was requested.
 
@@ -39,6 +46,7 @@ def raise_if_stopped() -> None:
             pass, and Prefect knows it.
     """
     if _Request.made:
+        _Request.raised = True
         raise KeyboardInterrupt
 
 

@@ -94,6 +94,27 @@ def work():
     ready()
     child.wait()
 """
+IS_LOADING = """\
+import pathlib, tempfile
+interruption.INTERRUPTION_GRACE_SECONDS = 600.0
+folder = tempfile.mkdtemp()
+pathlib.Path(folder, "library.py").write_text('''\
+import time
+try:
+    print("ready", flush=True)
+    time.sleep(0.5)
+except BaseException:
+    print("a fault of the library", flush=True)
+''')
+sys.path.insert(0, folder)
+
+def work():
+    import library
+    try:
+        time.sleep(600)
+    finally:
+        print("stopped in order", flush=True)
+"""
 RUN = "\nsys.exit(stoppable(lambda: work() or 0))\n"
 
 
@@ -142,6 +163,10 @@ def test_a_command_that_takes_no_notice_is_ended_after_the_grace_period(program:
     assert stopped(program) == (130, "", MESSAGE)
 
 
+def test_a_library_is_loaded_before_the_interrupt_is_raised() -> None:
+    assert stopped(IS_LOADING) == (130, "stopped in order\n", MESSAGE)
+
+
 def test_an_interrupt_that_a_callback_swallows_is_raised_again_by_the_next_check() -> None:
     assert stopped(SWALLOWS_IN_CALLBACK) == (130, "went on\n", MESSAGE)
 
@@ -164,7 +189,7 @@ def test_children_end_with_the_command_and_ctrl_c_does_not_reach_them_before() -
 
 
 def test_a_second_ctrl_c_ends_the_command_at_once() -> None:
-    patient = "interruption.GRACE_SECONDS = 600.0\n" + SWALLOWS
+    patient = "interruption.INTERRUPTION_GRACE_SECONDS = 600.0\n" + SWALLOWS
     with begun(patient) as process:
         os.kill(process.pid, signal.SIGINT)
         with pytest.raises(subprocess.TimeoutExpired):
