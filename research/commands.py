@@ -45,7 +45,9 @@ _FORM = "--group-as-input"
 def bench(
     name: Annotated[
         str,
-        typer.Argument(help="overhead, audit, scale, ingest, twin, cost, verdicts, or a method, such as fgce."),
+        typer.Argument(
+            help="overhead, audit, scale, forecast, ingest, twin, cost, verdicts, or a method, such as fgce."
+        ),
     ],
     spec: Annotated[Path | None, typer.Option(help="overhead: audit spec; the bundled boston1990 if left out.")] = None,
     set_: Annotated[
@@ -76,6 +78,9 @@ def bench(
     reps: Annotated[
         int | None, typer.Option(min=1, help="verdicts: planted lenders of each shape; 10 if left out.")
     ] = None,
+    write: Annotated[
+        Path | None, typer.Option(help="forecast: write the table that `evenhand plan` ships with to this file.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Time the same work two ways and print the ratio; all but overhead also print times next to targets."""
@@ -90,7 +95,7 @@ def bench(
         "--reps": reps,
         _FORM: group_as_input,
     }
-    options |= {"--gcfn": gcfn, "--kill": kill, "--runner": runner, "--workers": workers}
+    options |= {"--gcfn": gcfn, "--kill": kill, "--runner": runner, "--workers": workers, "--write": write}
     _refuse_options_of_others(name, options)
     if "--data" in options_of(name) and data is None:
         raise SpecError(f"bench {name} needs --data DIR, the directory that holds data/")

@@ -92,7 +92,7 @@ def _planned(year: "Forecast") -> dict[str, Any]:
         "year": year.year,
         "would run": "cannot run" if year.blocked else "protected" if year.protected else stages,
         "rows": "unknown" if cost.rows is None else f"{'about ' if cost.about else ''}{cost.rows:,}",
-        "time": "unknown" if cost.seconds is None else f"{cost.seconds:,.0f} s",
+        "time": "unknown" if cost.seconds is None else f"{'about ' if cost.by_table else ''}{cost.seconds:,.0f} s",
         "disk": "unknown" if cost.bytes is None else f"{cost.bytes / 2**20:,.1f} MB",
         "why": "; ".join(word for word in (why, lacks) if word),
     }
@@ -134,6 +134,7 @@ def _print_parts(spec: "AuditSpec", years: Sequence[int], lake: "Lake", *, as_js
                 "usable": f"{part.usable:,}",
                 "state": part.state,
                 "CPU time": duration(part.cost.cpu_seconds) if part.cost else "",
+                "took": "" if part.took is None else duration(part.took),
                 "peak": f"{part.cost.peak_mb / 1000:.1f} GB" if part.cost else "",
                 "why": part.why or part.run,
             }

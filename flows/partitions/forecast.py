@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from flows.concurrency.schedule import Need, need_of
 from flows.partitions.attempts import Attempt, YearState, latest
+from flows.partitions.year_plan import expected_cost
 from flows.partitions.years import spec_of_year
 from flows.runs.given import places
 from flows.runs.index import Run, runs_of, vintage_words
@@ -143,7 +144,8 @@ def _differing(now: Mapping[str, Any], then: Mapping[str, Any]) -> Sequence[str]
 # Forecast of a back-fill (`evenhand plan`): what would run, why, and at what cost. Computes and writes nothing.
 #
 # Costs are those of earlier runs of the same audit, in proportion to rows. They are a guide: the searches for
-# neighbours and feasible paths grow faster than the number of rows. Without an earlier run there is no estimate.
+# neighbours and feasible paths grow faster than the number of rows. Without an earlier run the shipped table tells,
+# with all rows of the source taken as usable.
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,8 @@ class Cost:
     """Whether the rows are estimated from the size of the file."""
     seconds: float | None
     bytes: int | None
+    by_table: bool = False
+    """Whether the seconds are those of the shipped table, since no earlier run tells."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +184,8 @@ class Forecast:
         return not stands or (bool(self.protected) and force)
 
 
+_TEXTS = (".csv", ".tsv", ".txt")
+_BEGINNING_BYTES, _FEWEST_LINES = 2**20, 20
 NOTHING = Cost(None, False, None, None)
 
 
@@ -221,9 +227,14 @@ def _cost(planned: Plan, stage_states: Sequence[Stand], lake: Lake, runs: Sequen
     ]
     if not remaining_stages:
         return Cost(rows, about, 0.0, 0)
+    if rows is None:
+        rows, about = _rows_by_beginnings([Path(path) for path in planned.spec.source.paths]), True
     donors = sorted((run for run in runs if run.rows), key=lambda run: abs(run.rows - (rows or 0)))
-    if rows is None or not donors:
+    if rows is None:
         return Cost(rows, about, None, None)
+    if not donors:
+        left = [step.name for step in planned.steps if step.stage.name in remaining_stages]
+        return Cost(rows, about, expected_cost(planned.spec, left, rows, []).cpu_seconds, None, by_table=True)
     seconds, size = 0.0, 0.0
     for stage in remaining_stages:  # each by the run nearest in rows that has it
         donor = next((run for run in donors if any(p.stage == stage for p in run.partitions)), None)
@@ -238,6 +249,21 @@ def _cost(planned: Plan, stage_states: Sequence[Stand], lake: Lake, runs: Sequen
         seconds += rows / donor.rows * fmean(float(donor.lineage[i]["seconds"]) for i in positions)
         size += rows / donor.rows * fmean(sizes)
     return Cost(rows, about, round(seconds, 1), round(size) or None)
+
+
+def _rows_by_beginnings(paths: Sequence[Path]) -> int | None:
+    """Rows of text files by the length of their first lines; None if one is no plain text."""
+    rows = 0.0
+    for path in paths:
+        if path.suffix not in _TEXTS:
+            return None
+        with path.open("rb") as file:
+            beginning = file.read(_BEGINNING_BYTES)
+        lines = beginning.count(b"\n")
+        if lines < _FEWEST_LINES:
+            return None
+        rows += path.stat().st_size * lines / (beginning.rindex(b"\n") + 1)
+    return round(rows)
 
 
 def expected_rows(planned: Plan, lake: Lake) -> int | None:

@@ -5,12 +5,17 @@ import json
 import logging
 import math
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import groupby
 from pathlib import Path
+from statistics import linear_regression
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+import numpy as np
 
 from flows.concurrency.schedule import IMPORTS_MB
 from flows.partitions.attempts import Attempt, Recorder, YearState, latest, lock_of
@@ -87,10 +92,11 @@ def attempts_before(audit: str, year: int, lake: str, value: str = "") -> int:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Expected CPU time and memory of the audit of a partition, before it is run.
+# Expected CPU time and memory of an audit, before it is run.
 #
-# By the stages of the run of the same audit that is nearest in usable rows, each scaled by how it was measured to grow;
-# where the lake has no run yet, by a table measured on another machine. Both are a guide, and no promise.
+# By the stages of the run of the same audit that is nearest in usable rows, each scaled by how it was measured to grow.
+# A stage that no run of the lake has is scaled from a table of lenders of several sizes, which `evenhand bench forecast
+# --write` measures: by rows, by groups, and by how fast this machine is. Both are a guide, and no promise.
 
 
 BEND: Final = 20_000
@@ -107,27 +113,45 @@ GROWTH: Final[Mapping[str, tuple[float, float]]] = {
 }
 """Step -> exponents of rows below and above ``BEND``: Texas 2022, 10,000 to 20,000 and 20,000 to 418,000 rows."""
 _OTHERS: Final = (0.6, 1.0)
-_MEASURED: Final[Mapping[str, float]] = {
-    **{"ingest": 0.6, "preprocess": 1.0, "score": 3.9, "connect": 1.0, "generate": 2.7, "ablate": 2.9, "rerank": 9.6},
-    **{"detect fgce": 51.8, "detect cst": 28.9, "detect cec": 3.5, "detect raguel": 1.2},
-    **{"mediate": 60.0, "adjust": 5.0, "measure": 3.0, "publish": 3.0, "report": 4.0},
-}
-"""CPU seconds of a step at ``_MEASURED_ROWS``: the first three lines measured, the last about; others are not told."""
-_MEASURED_ROWS: Final = 8_805
-_MEASURED_MB, _GROWTH_MB = 870.0, 0.55
-"""Peak beyond the imports at those rows, and the exponent with which it grew up to 418,000 usable rows."""
+_BY_GROUP: Final = frozenset({"detect fgce", "detect cst", "adjust", "measure", "publish"})
+"""Steps that do their work once a group; `evenhand bench forecast` prints how well that holds."""
 _OF_GRAPH: Final = ("ablate", "detect fgce")
 """Steps that look at ``sampling.graph_rows`` rows at most, and where there are more, five times."""
 _DRAWS: Final = 5
+COSTS: Final = Path(__file__).with_name("costs.json")
 
 
 @dataclass(frozen=True)
 class Past:
-    """An earlier run of the same audit: what its steps took."""
+    """A run: what its steps took."""
 
     usable: int
     cpu_seconds: Mapping[str, float]
     peak_mb: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Runs of lenders of several sizes on one machine, which are shipped."""
+
+    yardstick_seconds: float
+    """What a fixed piece of work took there."""
+    groups: int
+    """Of the audit spec that was run."""
+    runs: tuple[Past, ...]
+
+    @classmethod
+    @cache
+    def shipped(cls) -> "Measured":
+        """The table of this version."""
+        table = json.loads(COSTS.read_bytes())
+        return cls(table["yardstick_seconds"], table["groups"], tuple(Past(**run) for run in table["runs"]))
+
+    @property
+    def mb_a_row(self) -> float:
+        """By how much the peak grows with a usable row: the slope of the line through the runs."""
+        rows = [float(run.usable) for run in self.runs]
+        return linear_regression(rows, [max(run.peak_mb.values()) for run in self.runs]).slope
 
 
 @dataclass(frozen=True)
@@ -147,16 +171,24 @@ def past_runs(lake: Lake, runs: Sequence[Run]) -> list[Past]:
         IntegrityError: a manifest is not the one that was written.
     """
     sizes = {round(math.log2(_usable(run))): run for run in runs if _usable(run)}  # the oldest first, by the index
-    past = []
-    for run in sizes.values():
-        rows = list(stage_runs(read_manifest(lake, run.run)))
-        cpu = {row["stage"]: float(row["cpu_seconds"]) for row in rows if row["cpu_seconds"] is not None}
-        peak = {row["stage"]: float(row["peak_memory_mb"]) for row in rows if row["peak_memory_mb"] is not None}
-        past.append(Past(_usable(run), cpu, peak))
-    return past
+    return [past_of(lake, run) for run in sizes.values()]
 
 
-def expected_cost(spec: AuditSpec, steps: Sequence[str], usable: int, past: Sequence[Past]) -> Cost:
+def past_of(lake: Lake, run: Run) -> Past:
+    """What the steps of a run took.
+
+    Raises:
+        IntegrityError: its manifest is not the one that was written.
+    """
+    rows = list(stage_runs(read_manifest(lake, run.run)))
+    cpu = {row["stage"]: float(row["cpu_seconds"]) for row in rows if row["cpu_seconds"] is not None}
+    peak = {row["stage"]: float(row["peak_memory_mb"]) for row in rows if row["peak_memory_mb"] is not None}
+    return Past(_usable(run), cpu, peak)
+
+
+def expected_cost(
+    spec: AuditSpec, steps: Sequence[str], usable: int, past: Sequence[Past], measured: Measured | None = None
+) -> Cost:
     """Expected cost of the steps of an audit.
 
     Args:
@@ -164,23 +196,44 @@ def expected_cost(spec: AuditSpec, steps: Sequence[str], usable: int, past: Sequ
         steps: names, as in a plan.
         usable: rows.
         past: earlier runs of the same audit; the one nearest in rows that has a step tells of it.
+        measured: what tells of steps that no earlier run has; the shipped table if left out.
     """
+    measured = measured or Measured.shipped()
     near = sorted(past, key=lambda run: abs(math.log(run.usable / max(usable, 1))))
-    seconds, peaks = [], []
+    near_measured = sorted(measured.runs, key=lambda run: abs(math.log(run.usable / max(usable, 1))))
+    speed, groups = yardstick_seconds() / measured.yardstick_seconds, group_count(spec) / measured.groups
+    seconds = 0.0
     for step in steps:
-        rows, draws = _looked_at(step, usable, spec), _draws(step, usable, spec)
-        run = next((run for run in near if step in run.cpu_seconds), None)
-        if run is not None:
-            again = draws / _draws(step, run.usable, spec)
-            seconds.append(again * run.cpu_seconds[step] * grown(step, _looked_at(step, run.usable, spec), rows))
-        else:
-            seconds.append(draws * _MEASURED.get(step, 0.0) * grown(step, _MEASURED_ROWS, rows))
-        run = next((run for run in near if step in run.peak_mb), None)
-        if run is not None:  # in proportion to rows beyond what a process holds before it reads a row
-            peak = max(run.peak_mb[step] - IMPORTS_MB, 0.0) * (usable / run.usable) ** _GROWTH_MB
-            peaks.append(IMPORTS_MB + peak)
-    table = IMPORTS_MB + _MEASURED_MB * (usable / _MEASURED_ROWS) ** _GROWTH_MB
-    return Cost(round(sum(seconds), 1), round(max(peaks, default=table), 1), bool(near))
+        own = next((run for run in near if step in run.cpu_seconds), None)
+        run = own or next((run for run in near_measured if step in run.cpu_seconds), None)
+        if run is None:  # of milliseconds, or a stage of the user's own
+            continue
+        rows, again = _looked_at(step, usable, spec), _draws(step, usable, spec) / _draws(step, run.usable, spec)
+        cost = again * run.cpu_seconds[step] * grown(step, _looked_at(step, run.usable, spec), rows)
+        seconds += cost if own else cost * speed * (groups if step in _BY_GROUP else 1.0)
+    nearest_run = next((run for run in (*near, *near_measured) if run.peak_mb), None)
+    peak = 0.0
+    if nearest_run is not None:
+        peak = max(nearest_run.peak_mb.get(step, 0.0) for step in steps)
+        peak += (usable - nearest_run.usable) * measured.mb_a_row
+    return Cost(round(seconds, 1), round(max(peak, IMPORTS_MB), 1), bool(near))
+
+
+@cache
+def yardstick_seconds() -> float:
+    """CPU seconds of a fixed piece of work of Python and NumPy on this machine: the least of five times."""
+    times = []
+    for _ in range(5):
+        began, values = time.process_time(), np.random.default_rng(1).random(200_000)
+        np.cumsum(np.exp(-np.sort(values)))
+        sum(number & 7 for number in range(200_000))
+        times.append(time.process_time() - began)
+    return min(times)
+
+
+def group_count(spec: AuditSpec) -> int:
+    """Groups of all protected attributes of a spec."""
+    return sum(max(len(attribute.groups) + len(attribute.band_names), 2) for attribute in spec.protected)
 
 
 def grown(step: str, of: int, to: int) -> float:
@@ -196,6 +249,10 @@ def _looked_at(step: str, usable: int, spec: AuditSpec) -> int:
 
 def _draws(step: str, usable: int, spec: AuditSpec) -> int:
     return _DRAWS if _looked_at(step, usable, spec) < usable else 1
+
+
+def _cpu_seconds(run: Run) -> float:
+    return float(sum(record.get("cpu_seconds") or 0.0 for record in run.lineage))
 
 
 def _usable(run: Run) -> int:
@@ -376,6 +433,8 @@ class PlannedPart:
     """Of one that is held."""
     cost: Cost | None = None
     """Of one to be audited."""
+    took: float | None = None
+    """CPU seconds of the run of one that is held."""
 
 
 @dataclass(frozen=True)
@@ -464,12 +523,13 @@ class _Planning:
         if partition.too_few:
             return PlannedPart(*words, "too few", partition.too_few)
         own_runs = {
-            run.run for run in self.runs if run.value == partition.value and run.source_sha256 == partition.rows_sha256
+            run.run: run
+            for run in self.runs
+            if run.value == partition.value and run.source_sha256 == partition.rows_sha256
         }
-        if (
-            own_runs and (run := self._planned(partition).run) in own_runs
-        ):  # planning each of a thousand would take long
-            return PlannedPart(*words, "held", run=run)
+        # planning each of a thousand would take long
+        if own_runs and (held := own_runs.get(self._planned(partition).run)):
+            return PlannedPart(*words, "held", run=held.run, took=_cpu_seconds(held))
         return PlannedPart(*words, "to audit", cost=self.cost(partition))
 
     def cost(self, partition: Listed) -> Cost:

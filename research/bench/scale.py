@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from research.bench import timed_scale as work
-from research.bench.timed_scale import QUICK, YEAR, Kill, Partition, Told, cluster, year
+from research.bench.timed_scale import QUICK, YEAR, Kill, Partition, Told, cluster, makespan, year
 from research.benchmark import Bench, Room, Row, against, apart, at_most, row, timed_row
 from schemas.audit.partition import ALL
 from schemas.errors import InfrastructureError
@@ -36,7 +38,8 @@ MOST_RESUMED, FEWEST_RESUMED = 0.15, 10
 """Share of the first run's CPU seconds that the same command again may take, if there are as many partitions."""
 CLASSES = ((0, 1_000), (1_000, 3_000), (3_000, 10_000), (10_000, 50_000), (50_000, ANY := 10**9))
 MIDDLE = CLASSES[1]
-SIXTEEN = 16
+WORKERS = (2, 16)
+"""Of the estimates."""
 AUDITED_ALONE, AUDITED_ALONE_QUICK = 5, 2
 """Partitions whose measures are compared after a kill."""
 BYTES_A_ROW = 2_500
@@ -85,16 +88,28 @@ def _lines(room: Room) -> Iterator[Row]:
         raise InfrastructureError(f"no partition of {settings.rows:,} rows was audited; look into {settings.lake}")
     yield from _read(settings, partitions)
     yield from _by_size(settings, partitions)
-    estimated_added, estimated_first = (added, first)
+    yield from _estimated(settings, minimum, partitions, added, first)
+
+
+def _estimated(
+    settings: Asked, minimum: int, partitions: Sequence[Partition], added: Told, first: Told
+) -> Iterator[Row]:
+    """Hours of real years at these rates: all work, the longest task, and the end on two and on sixteen workers."""
     lenders = [partition for partition in partitions if partition.value != ALL] or list(partitions)
     every = sum(partition.cpu_s for partition in partitions if partition.value == ALL)
-    overhead = max(estimated_first.cpu_s - sum(partition.cpu_s for partition in partitions), 0.0) / len(partitions)
+    overhead = max(first.cpu_s - sum(partition.cpu_s for partition in partitions), 0.0) / len(partitions)
     for of_year, rows in REAL.items():
         cost = year(rows, work.USABLE, minimum, lenders)
-        cpu_s = cost.cpu_s + cost.lenders * overhead + (estimated_added.cpu_s + every) * rows / settings.rows
-        hours = f"{cpu_s / 3600 / 2:.1f} h on 2 workers, {cpu_s / 3600 / SIXTEEN:.1f} h on {SIXTEEN}"
+        growth = rows / settings.rows
+        delivered, tasks = added.cpu_s * growth, np.append(cost.costs + overhead, every * growth)
+        cpu_s = delivered + float(tasks.sum())
+        ends = (f"{(delivered + makespan(tasks, workers)) / 3600:.1f} h on {workers} workers" for workers in WORKERS)
         quick = "without the methods that search; " if settings.rows < QUICK else ""
-        text = f"{cost.lenders:,} lenders; {quick}{hours}; {cost.beyond:.0%} of it for lenders larger than any of these"
+        longest = (
+            f"the longest task takes {tasks.max() / 3600:.1f} h ({ALL if tasks[-1] == tasks.max() else 'a lender'})"
+        )
+        text = f"{len(cost.costs):,} lenders; {quick}{', '.join(ends)}; {longest}"
+        text += f"; {cost.beyond:.0%} of the work is for lenders larger than any of these"
         yield row(f"{of_year}, estimated", rows, "download to league at these rates", cpu_s=cpu_s, found=text)
 
 

@@ -1,5 +1,6 @@
 """Work of the benchmark of scale: a year drawn as a file, Dask on this machine, and the estimate for a nation."""
 
+import heapq
 import json
 import os
 import resource
@@ -230,12 +231,10 @@ class Partition:
 class Year:
     """The estimate for a year."""
 
-    lenders: int
-    """That have rows enough."""
-    cpu_s: float
-    """Of all of their audits."""
+    costs: Floats
+    """CPU seconds of the audit of each lender that has rows enough."""
     beyond: float
-    """Share of it that is for lenders larger than any that was measured."""
+    """Share of them that is for lenders larger than any that was measured."""
 
 
 def year(rows: int, usable: float, minimum: int, measured: Sequence[Partition]) -> Year:
@@ -252,9 +251,22 @@ def year(rows: int, usable: float, minimum: int, measured: Sequence[Partition]) 
     """
     size = sizes(rows).astype(np.float64)
     size = size[size * usable >= minimum]
-    cost = of_rows(size, measured)
+    costs = of_rows(size, measured)
     largest = max(partition.rows for partition in measured)
-    return Year(len(size), float(cost.sum()), float(cost[size > largest].sum() / cost.sum()) if len(size) else 0.0)
+    return Year(costs, float(costs[size > largest].sum() / costs.sum()) if len(size) else 0.0)
+
+
+def makespan(costs: Floats, workers: int) -> float:
+    """Seconds until the last task ends, where each free worker takes the longest task that is left.
+
+    Args:
+        costs: ``(n,)`` seconds of each task.
+        workers: at least one.
+    """
+    ends = [0.0] * workers
+    for cost in np.sort(costs)[::-1]:
+        heapq.heapreplace(ends, ends[0] + float(cost))
+    return max(ends)
 
 
 def of_rows(rows: Floats, measured: Sequence[Partition]) -> Floats:
@@ -281,7 +293,6 @@ QUICK = 100_000
 """Below so many rows the methods that search are left out, and lenders with fewer rows are audited."""
 USABLE = 0.74
 """Share of the drawn rows with a decision."""
-_GROUPS = {"White": ["White"], "Black": ["Black or African American"], "Asian": ["Asian"]}
 _READ = (
     *(LENDER, "action_taken", "derived_race", "income_usd", "property_value_usd", "loan_amount_usd"),
     *("debt_to_income_ratio", "ltv_ratio", "loan_purpose"),
@@ -339,14 +350,12 @@ def read(applications: str, lender: str) -> dict[str, Any]:
 
 def write_spec(place: Path, rows: int, *, gcfn: bool) -> tuple[Path, int]:
     """Writes the audit spec of the year, one audit a lender; gives its place and the least rows of a lender."""
-    spec = yaml.safe_load(shipped("audits/hmda-twin.yaml").read_text(encoding="utf-8"))
+    spec = yaml.safe_load(shipped("audits/hmda.yaml").read_text(encoding="utf-8"))
     minimum = 500 if rows >= QUICK else 100
     spec |= {"name": "national", "title": "National year, drawn", "year": YEAR}
-    spec |= {"source": {"kind": "hmda", "vintage": {}}, "by": {"column": LENDER, "minimum": minimum}}
-    spec["verdicts"]["columns_complete"] = False
-    spec["protected"][0]["groups"] = _GROUPS
-    methods = {"fgce": {}, "cst": {}, "cec": {}, "raguel": {}, "gcfn": {"batch": 64} if gcfn else None}
-    spec["methods"] |= methods
+    spec |= {"by": {"column": LENDER, "minimum": minimum}}
+    if not gcfn:
+        spec["methods"]["gcfn"] = None
     if rows < QUICK:
         spec["methods"] |= dict.fromkeys(_LEFT_OUT)
         spec["bootstrap"] = {"draws": 200}

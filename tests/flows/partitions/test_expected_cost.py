@@ -5,7 +5,8 @@ from itertools import pairwise
 import pytest
 from conftest import spec_of
 
-from flows.partitions.year_plan import BEND, Past, expected_cost, grown
+from flows.partitions import year_plan
+from flows.partitions.year_plan import BEND, Measured, Past, expected_cost, group_count, grown
 
 STEPS = ["ingest", "ablate", "detect cst"]
 PAST = Past(1_000, {"ingest": 1.0, "ablate": 4.0, "detect cst": 10.0}, {"ingest": 500.0, "detect cst": 900.0})
@@ -47,6 +48,44 @@ def test_a_step_that_looks_at_a_sample_grows_no_more_beyond_it(spec):
     assert expected_cost(everybody, ["ablate"], 40 * at, [PAST]).cpu_seconds > 10 * more
 
 
-def test_without_a_run_the_table_tells_and_says_so(spec):
-    cost = expected_cost(spec, STEPS, 8_805, [])
-    assert (cost.cpu_seconds, cost.peak_mb, cost.measured_here) == (round(0.6 + 2.9 + 28.9, 1), 1270.0, False)
+TABLE = Measured(
+    yardstick_seconds=1.0,
+    groups=4,
+    runs=(
+        Past(1_000, {"ingest": 0.5, "detect cst": 8.0}, {"detect cst": 600.0}),
+        Past(9_000, {"ingest": 0.6, "ablate": 3.0, "detect cst": 24.0}, {"ablate": 1_000.0, "detect cst": 700.0}),
+    ),
+)
+
+
+@pytest.fixture
+def half_as_fast(monkeypatch):
+    monkeypatch.setattr(year_plan, "yardstick_seconds", lambda: 2.0)
+
+
+@pytest.mark.usefixtures("half_as_fast")
+def test_without_a_run_the_table_tells_by_groups_and_by_the_speed_of_the_machine(spec):
+    cost = expected_cost(spec, STEPS, 9_000, [], TABLE)
+    of_groups = group_count(spec) / 4
+    assert cost.cpu_seconds == pytest.approx(2 * (0.6 + 3.0 + of_groups * 24.0), abs=0.1)
+    assert (cost.peak_mb, cost.measured_here) == (1_000.0, False)
+
+
+@pytest.mark.usefixtures("half_as_fast")
+def test_the_size_of_the_table_that_is_nearest_tells_and_memory_lies_on_a_line(spec):
+    small, large = (expected_cost(spec, ["ingest"], rows, [], TABLE) for rows in (1_000, 9_000))
+    assert (small.cpu_seconds, large.cpu_seconds) == (1.0, 1.2)
+    assert expected_cost(spec, STEPS, 17_000, [], TABLE).peak_mb == pytest.approx(1_000 + 8_000 * 400 / 8_000)
+
+
+@pytest.mark.usefixtures("half_as_fast")
+def test_a_run_of_the_lake_goes_before_the_table(spec):
+    assert expected_cost(spec, STEPS, 1_000, [PAST], TABLE).cpu_seconds == 15.0
+
+
+def test_the_shipped_table_has_all_that_a_plan_needs():
+    table = Measured.shipped()
+    assert len(table.runs) == 3
+    assert table.mb_a_row > 0
+    assert 0.001 < table.yardstick_seconds < 1
+    assert {"detect fgce", "detect cst", "detect gcfn", "adjust", "publish", "report"} <= set(table.runs[0].cpu_seconds)

@@ -12,7 +12,7 @@ from conftest import evenhand
 
 from research.bench import scale, timed_scale
 from research.bench import timed_scale as work
-from research.bench.timed_scale import Partition, of_rows, watched, year
+from research.bench.timed_scale import Partition, makespan, of_rows, watched, year
 from schemas.errors import InfrastructureError, SpecError
 from tasks.ingest.synthetic.algorithm.twin import sizes
 
@@ -69,10 +69,15 @@ def test_a_lender_costs_what_one_as_large_took_and_a_larger_one_by_its_rows() ->
     assert of_rows(np.array([500.0, 1_005.0, 4_010.0, 16_000.0, 160_000.0]), measured) == pytest.approx(
         [12.0, 12.0, 24.0, 48.0, 480.0], rel=0.01
     )
-    found = year(2_000_000, 0.5, 500, measured)
-    assert found.lenders == (sizes(2_000_000) >= 1_000).sum()
-    assert 0.5 < found.beyond < 1.0
-    assert found.cpu_s > 12.0 * found.lenders
+    estimate = year(2_000_000, 0.5, 500, measured)
+    assert len(estimate.costs) == (sizes(2_000_000) >= 1_000).sum()
+    assert 0.5 < estimate.beyond < 1.0
+    assert estimate.costs.sum() > 12.0 * len(estimate.costs)
+
+
+def test_a_year_ends_no_earlier_than_its_longest_task() -> None:
+    costs = np.array([3.0, 10.0, 2.0, 4.0, 1.0])
+    assert [makespan(costs, workers) for workers in (1, 2, 16)] == [20.0, 10.0, 10.0]
 
 
 def test_a_command_that_fails_is_told_in_its_own_words(tmp_path) -> None:
@@ -113,4 +118,5 @@ def test_a_small_year_from_the_file_to_the_league() -> None:
     assert rows["backfill again: nothing left"]["ratio"] < 0.5
     first, second = (each for each in found if each["data"].endswith("estimated"))
     assert "lenders; " in first["found"]
+    assert "the longest task takes" in first["found"]
     assert second["cpu_s"] > first["cpu_s"] > 0

@@ -1,0 +1,109 @@
+"""Holds the forecast of ``evenhand plan`` against lenders of several sizes, and writes the table that it ships with.
+
+A year is drawn, and lenders of it are audited by data/audits/hmda.yaml, GCFN included. Each forecast is made twice: by
+the shipped table alone, and by that of one other lender, the nearest in rows, as if the lake had its run.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from flows.partitions.part_spec import spec_of_part
+from flows.partitions.partition_list import Listed, listing
+from flows.partitions.year_plan import Measured, Past, expected_cost, group_count, past_of, yardstick_seconds
+from flows.runs.index import runs_of
+from research.bench import timed_scale as work
+from research.bench.timed_scale import YEAR
+from research.benchmark import Bench, Room, Row, against, apart, row
+from schemas.audit.partition import ALL
+from schemas.audit.spec import AuditSpec
+from tasks.lake.store import Lake
+from tasks.pipeline.registry import validated
+from tasks.plan import plan
+
+ROWS, FEWEST = 300_000, 100_000
+SIZES = (600, 1_000, 2_000, 4_000, 7_500, 13_000, 20_000, 27_000)
+"""Usable rows that lenders are chosen by."""
+SHIPPED = (0, 4, 7)
+"""Places of the sizes that the table ships with."""
+MOST_OFF, MOST_OFF_BY_RUN = 0.30, 0.20
+BYTES_A_ROW = 2_500
+
+_run = partial(apart, "research.bench.timed_scale")
+
+
+def _lines(room: Room) -> Iterator[Row]:
+    rows, place = room.rows or ROWS, room.place
+    Lake(place).require_space(rows * BYTES_A_ROW, "the benchmark")
+    file, _ = work.write_spec(place, rows, gcfn=True)
+    _run("draw", place, rows)
+    added = ["data", "add", str(place / "year.txt"), "--year", str(YEAR), "--kind", "twin", "--geo", "nationwide"]
+    lake = Lake(place / "lake")
+    work.evenhand([*added, "--frozen", "2026-01-01", "--lake", str(lake.location)])
+    spec = validated(AuditSpec, yaml.safe_load(file.read_text(encoding="utf-8")))
+    chosen = _chosen([partition for partition in listing(spec, YEAR, lake) if partition.value != ALL])
+    values = [word for partition in chosen for word in ("--by-value", partition.value)]
+    work.evenhand(["backfill", str(file), "--years", str(YEAR), *values, "--lake", str(lake.location)])
+    past = {run.value: past_of(lake, run) for run in runs_of(lake, spec.name)}
+    steps = [step.name for step in plan(spec_of_part(spec, YEAR, chosen[0], lake)).steps]
+    table = Measured(yardstick_seconds(), group_count(spec), tuple(past[chosen[at].value] for at in SHIPPED))
+    for partition in chosen:
+        own = past[partition.value]
+        others = [past[other.value] for other in chosen if other.value != partition.value]
+        yield from _held(spec, steps, own, [], "the shipped table", MOST_OFF)
+        yield from _held(spec, steps, own, others, "runs of other lenders", MOST_OFF_BY_RUN)
+    if target := room.options.get("--write"):
+        Path(target).write_text(json.dumps(_rounded(table), indent=1) + "\n", encoding="utf-8")
+
+
+def _held(
+    spec: AuditSpec, steps: Sequence[str], own: Past, past: Sequence[Past], by: str, most: float
+) -> Iterator[Row]:
+    """Forecasts of CPU time and memory against what a lender took."""
+    cost = expected_cost(spec, steps, own.usable, past)
+    took = {"CPU time": sum(own.cpu_seconds.values()), "memory": max(own.peak_mb.values())}
+    for what, expected in (("CPU time", cost.cpu_seconds), ("memory", cost.peak_mb)):
+        ratio = expected / took[what]
+        unit = "CPU s" if what == "CPU time" else "MB"
+        met = against(f"within {most:.0%}", abs(ratio - 1) <= most)
+        found = f"expected {expected:,.1f}, took {took[what]:,.1f} {unit}"
+        yield row("year, drawn", own.usable, f"{what} by {by}", ratio=ratio, found=found, **met)
+
+
+def _chosen(lenders: Sequence[Listed]) -> list[Listed]:
+    """The lender nearest to each size, none twice."""
+    left, chosen = [lender for lender in lenders if not lender.too_few], []
+    for size in SIZES:
+        nearest = min(left, key=lambda lender: abs(lender.usable / size - 1))
+        left.remove(nearest)
+        chosen.append(nearest)
+    return chosen
+
+
+def _rounded(table: Measured) -> dict[str, Any]:
+    runs = [
+        {
+            "usable": run.usable,
+            "cpu_seconds": {step: round(seconds, 3) for step, seconds in run.cpu_seconds.items()},
+            "peak_mb": {step: round(mb) for step, mb in run.peak_mb.items()},
+        }
+        for run in table.runs
+    ]
+    return {**asdict(table), "yardstick_seconds": round(table.yardstick_seconds, 4), "runs": runs}
+
+
+BENCH = Bench(
+    "forecast",
+    _lines,
+    fewest=FEWEST,
+    why="with fewer there are no lenders of all sizes",
+    memory_mb=4_000,
+    disk=0,
+    takes=("--write",),
+    of_any_size=True,
+)
