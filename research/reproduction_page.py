@@ -254,14 +254,20 @@ HEAD = """\
 # Reproduction: every table and figure of the papers
 
 Written by `evenhand reproduce all --data DIR{quick} --markdown docs/reproduction.md`, in {seconds} CPU seconds. A test
-holds its rows against `data/published`. Figure by figure: `evenhand reproduce METHOD --data DIR --every-cell`; what is
-drawn: `--charts FILE`.
+compares its rows with `data/published`. `evenhand reproduce METHOD --data DIR --every-cell` prints every figure, and
+`--charts FILE` draws the charts.
 
-- **met**: every figure agrees within its tolerance, or the reason why it cannot is told. **beside**: published and
-  obtained stand side by side without a verdict. **drawn**: the paper prints no numbers; ours are drawn. **cannot**:
-  data or definition cannot be had. **not run**: not at this size. **differs**, **missing**: what they say.
-- *figures* are those that were compared. *agree* lie within their tolerance. *explained* were judged and are not the
-  paper's, for a reason that the command prints beside each. *information* have no tolerance, and count as no agreement.
+| status | meaning |
+| --- | --- |
+| met | every figure agrees within its tolerance, or the command prints the reason |
+| beside | published and obtained figures are printed without a verdict |
+| drawn | the paper prints no numbers; ours are drawn |
+| cannot | data or definition are not available |
+| not run | not at this size |
+| differs, missing | a figure is beyond its tolerance, or has no result |
+
+*figures* were compared. *agree* lie within their tolerance. *explained* were judged and differ from the paper, for a
+reason that the command prints. *information* have no tolerance and count as no agreement.
 """
 
 
@@ -279,11 +285,11 @@ def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
     ]
     table = "\n".join([" | ".join(("", *COLUMNS, "")).strip(), "| --- " * len(COLUMNS) + "|", *table_lines, ""])
     lines = [f"## {METHODS[name].title} (`evenhand reproduce {name}`)\n", table]
-    cannot = [
-        f"- {row.entry.what}: {reason}."
-        for row in rows
-        for reason in (sorted(row.tally.why) if row.status == (Status.NOT_RUN,) else row.entry.reasons)
-    ]
+    entries_by_reason: dict[str, list[str]] = {}
+    for row in rows:
+        for reason in sorted(row.tally.why) if row.status == (Status.NOT_RUN,) else row.entry.reasons:
+            entries_by_reason.setdefault(reason, []).append(row.entry.what)
+    cannot = [f"- {'; '.join(names)}: {reason}." for reason, names in entries_by_reason.items()]
     differs = [
         _differing(line)
         for result in results
