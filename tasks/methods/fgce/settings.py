@@ -87,7 +87,7 @@ class FgceSettings(GraphSettings):
         100,
         ge=0,
         le=10_000,
-        description="resamples of a group for which what was solved is solved anew; 0: no interval",
+        description="resamples of a group for which the optima are solved again; 0: no interval",
     )
     ablations: bool = Field(True, description="whether recourse is searched again with each constraint lifted")
     ablation_draws: int = Field(
@@ -97,7 +97,7 @@ class FgceSettings(GraphSettings):
         199,
         ge=0,
         le=100_000,
-        description="times that labels are drawn anew within propensity strata, for the p of the infeasible share; "
+        description="times that labels are drawn again within propensity strata, for the p of the infeasible share; "
         "0: none",
     )
 
