@@ -55,7 +55,9 @@ class Section(NamedTuple):
 
 def page() -> str:
     """The reference as Markdown."""
-    return _HEAD + "".join(_section(section) for section in _sections()) + _compare() + _paper_profile()
+    first = f"methods.{next(iter(known_settings()))}"
+    parts = ((_methods() if section.path == first else "") + _section(section) for section in _sections())
+    return f"{_HEAD}{''.join(parts)}{_compare()}{_paper_profile()}"
 
 
 def keys() -> Iterator[tuple[str, FieldInfo]]:
@@ -152,7 +154,7 @@ def _type(annotation: Any, metadata: Sequence[Any] = ()) -> str:
     if annotation is type(None):
         return "null"
     if annotation is Methods:
-        return "mapping of methods"
+        return "[mapping](#methods)"
     if origin is tuple and parts[-1] is Ellipsis:
         return f"list of {_type(parts[0])}{_bounds(metadata)}"
     if origin is tuple:
@@ -201,7 +203,8 @@ def _end(metadata: Sequence[Any], closed: str, open_end: str, word: str) -> str:
 
 def _default(declared: FieldInfo) -> str:
     if declared.annotation is Methods:
-        return "`adjusted` alone"
+        by_default = (f"`{name}`" for name, kind in known_settings().items() if kind.by_default)
+        return f"{' and '.join(by_default)} by their defaults"
     if declared.is_required():
         return "**required**"
     value = declared.get_default(call_default_factory=True)
@@ -237,6 +240,16 @@ def _yaml(value: Any) -> str:
         case dict():
             return f"{{{', '.join(f'{key}: {_yaml(entry)}' for key, entry in value.items())}}}"
     return str(value)
+
+
+def _methods() -> str:
+    """The methods that `methods` takes, each with a section of its settings."""
+    rows = (
+        f"| `{name}` | [mapping](#methods{name}), null | {'its defaults' if kind.by_default else '`null`'} | "
+        f"{METHODS[name].title}. |\n"
+        for name, kind in known_settings().items()
+    )
+    return f"\n## `methods`\n\nSettings of each method; null leaves it out.\n{_TABLE}{''.join(rows)}"
 
 
 def _compare() -> str:

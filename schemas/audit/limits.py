@@ -61,7 +61,9 @@ class SimilarLimits(Strict):
 class Limits(Strict):
     """Limits: the largest tolerated effect by question; null: the question is answered without a verdict."""
 
-    similar_applicants: SimilarLimits | None = Field(SimilarLimits(), description="adjusted difference of denial")
+    similar_applicants: SimilarLimits | None = Field(
+        SimilarLimits(), description="adjusted difference of denial; a number in place of the mapping is `points` alone"
+    )
     causal_model: Effect | None = Field(0.05, description="mean difference of counterfactual situation testing")
     approval_rates: Ratio | None = Field(0.80, description="smallest ratio of approval rates, group over reference")
     path_to_approval: RecourseLimits | None = Field(RecourseLimits(), description="limits of FGCE and RAGUEL")
