@@ -87,7 +87,7 @@ class FgceSettings(GraphSettings):
         100,
         ge=0,
         le=10_000,
-        description="resamples of a group for which the optima are solved again; 0: no interval",
+        description="resamples of a group for which what was solved is solved anew; 0: no interval",
     )
     ablations: bool = Field(True, description="whether recourse is searched again with each constraint lifted")
     ablation_draws: int = Field(
