@@ -13,7 +13,7 @@ help:
 	@echo "make test       set up and run ruff, mypy, import-linter and the tests, but for the slow ones"
 	@echo "make test-slow  set up and run the slow tests: full sizes, and real data where EVENHAND_TEST_DATA names their folder"
 	@echo "make test-long  set up and run the longest tests, which CI leaves out"
-	@echo "make docs       write the data dictionary, the page of settings, the glossary and the schema of report.json"
+	@echo "make docs       write the reference pages (tables, settings, spec keys, commands), the glossary and the schema of report.json"
 	@echo "make lock       write the locks of all libraries with their hashes (UPGRADE=--upgrade for newer versions)"
 	@echo "make sbom       write sbom.cdx.json, the list of what an installation runs on"
 	@echo "make format     format the code"
@@ -68,6 +68,8 @@ test-long: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python -m flows.operations.dictionary > docs/tables.md
 	$(BIN)/python -m flows.operations.environment_variables > docs/settings.md
+	$(BIN)/python -m flows.operations.spec_keys > docs/audit-spec.md
+	$(BIN)/python -m flows.cli.reference > docs/commands.md
 	$(BIN)/python -m schemas.report > schemas/report.schema.json
 	$(BIN)/python -m schemas.questions < docs/glossary.md > docs/glossary.new && mv docs/glossary.new docs/glossary.md
 

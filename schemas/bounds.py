@@ -36,10 +36,11 @@ def _text(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
-Seed = Annotated[int, AfterValidator(_seed)]
+Seed = Annotated[int, AfterValidator(_seed), f"0 to {LARGEST_SEED}"]
+"""A seed; the text is its range in words, for the reference of keys."""
 Code = Annotated[str, BeforeValidator(_text)]
 """A value of a table as text: 5 and 5.0 are `5`, true is `true`."""
-Ascending = Annotated[Pair, AfterValidator(_ascending)]
+Ascending = Annotated[Pair, AfterValidator(_ascending), "the lower one first"]
 """Two numbers, either of which may be null for no bound; the lower one first."""
 
 

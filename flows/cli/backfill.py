@@ -185,7 +185,9 @@ def backfill(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="Of a spec with `by`: so many partitions of a year, the largest, beside `all`."),
+        typer.Option(
+            min=1, help="Of a spec with `by`: so many partitions of a year, the largest, in addition to `all`."
+        ),
     ] = None,
     fan_out: Annotated[
         str | None,

@@ -44,7 +44,7 @@ FrozenOption = Annotated[
     datetime | None,
     typer.Option(formats=["%Y-%m-%d"], metavar="YYYY-MM-DD", help="Day on which the publisher froze the data."),
 ]
-KeepOption = Annotated[bool, typer.Option("--keep-raw", help="Keep the delivered file beside the converted rows.")]
+KeepOption = Annotated[bool, typer.Option("--keep-raw", help="Keep the delivered file next to the converted rows.")]
 
 
 @app.command("list", epilog="Example: evenhand data list --year 2022")
@@ -132,7 +132,7 @@ def add(
     """Make vintages of files that you have. A file that the lake holds already, under any name, is not added again.
 
     Without --frozen the freeze date is the one that the publisher gave for such an edition, else the date of the file.
-    What could not be read is told by column; where that is more than 5 % of one, the command ends with 4.
+    Unread cells are counted by column; above 5 % of one, the command ends with 4.
     """
     from flows.cli.vintage_lists import unread_lines
     from flows.supervision.presence import at_work, command_id
@@ -193,7 +193,7 @@ def describe(
 
 @app.command(epilog="Example: evenhand data twin twins --year 2022 --rows 10000 --discrimination direct")
 def twin(
-    folder: Annotated[Path, typer.Argument(help="Directory for the file and the truth beside it.")],
+    folder: Annotated[Path, typer.Argument(help="Directory for the file and its truth.")],
     year: YearOption,
     rows: Annotated[int, typer.Option(min=1, help="Applications to draw.")] = 10_000,
     discrimination: Annotated[Literal["none", "direct", "mediated"], typer.Option(help="What is planted.")] = "none",

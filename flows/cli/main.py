@@ -172,7 +172,7 @@ def doctor(
     prepare: Annotated[
         bool, typer.Option("--prepare", help="First compile the kernels that are not compiled.")
     ] = False,
-    every: Annotated[bool, typer.Option("--all", help="Print every check, and not only what is amiss.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Print every check, and not only those that fail.")] = False,
     role: Annotated[
         str | None, typer.Option(metavar="ROLE", help="Check server, worker or site, from inside its container.")
     ] = None,

@@ -526,7 +526,7 @@ def serve(
 ) -> None:
     """Serve the lake as pages: runs, how sure they are, who signed them. Prints an address with a token, once.
 
-    Read-only but for entries of the log. One token is one person: whoever has the address sees the pages.
+    Read-only but for entries of the log. One token is one person: the address shows the pages to all who have it.
     """
     from flows.runs import signatures
     from flows.serving.server import serve as begin

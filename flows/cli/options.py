@@ -131,7 +131,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "intake": "Read a table by its spec; print counts.",
         "suites": "Write the expectations of every table as files.",
         "show": "Print the first page of a run.",
-        "report": "Make the files of a run's report anew, or open it.",
+        "report": "Make the files of a run's report again, or open it.",
         "serve": "Serve the lake as pages: read, note and sign.",
     },
     "Years": {
@@ -139,7 +139,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "backfill": "Audit every year that is not in the lake yet.",
         "status": "Print how every year stands.",
         "trend": "Print the measures year by year, and their page.",
-        "league": "Hold the partitions of a year beside each other.",
+        "league": "Compare the partitions of a year.",
         "restatement": "Print what new data of a year changed.",
         "data": "List, fetch, add and describe editions of HMDA.",
     },
@@ -341,7 +341,7 @@ HeldYearsOption = Annotated[
     str | None,
     typer.Option(
         "--years",
-        help="Such as 2010-2024, or 2012,2015-2017; all years at hand if left out.",
+        help="Such as 2010-2024, or 2012,2015-2017; all years with data if left out.",
         autocompletion=complete_spans,
     ),
 ]

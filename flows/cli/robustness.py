@@ -46,7 +46,7 @@ def power(
 ) -> None:
     """Print what this audit could have seen: how often planted harm of 2, 5 and 10 points would be outside.
 
-    Each copy of the table draws labels anew among applicants of like risk, and turns approvals of the group into
+    Each copy of the table draws labels again among applicants of like risk, and turns approvals of the group into
     denials at random. A row with 0 points tells how often an honest lender would be outside. Nothing is written.
     """
     from flows.concurrency.workers import default_jobs

@@ -143,7 +143,7 @@ def status(
         str | None,
         typer.Option(
             "--years",
-            help="Only these, also those that nobody tried: 2010-2024, or 2012,2015-2017.",
+            help="Only these, also those without an attempt: 2010-2024, or 2012,2015-2017.",
             autocompletion=complete_spans,
         ),
     ] = None,

@@ -44,10 +44,10 @@ class Mechanism(Strict):
     )
     decimals: int | None = Field(None, ge=-9, le=9, description="digits to which counterfactual values are rounded")
     factual_decimals: int | None = Field(
-        None, ge=-9, le=9, description="digits to which factual values are rounded before the fit and before imagining"
+        None, ge=-9, le=9, description="digits to which factual values are rounded before the fit, to reproduce a paper"
     )
     noise_decimals: int | None = Field(
-        None, ge=-9, le=9, description="digits to which the noise is rounded (authors of CST, loan data)"
+        None, ge=-9, le=9, description="digits to which the noise is rounded, to reproduce a paper"
     )
 
     @model_validator(mode="after")

@@ -145,7 +145,7 @@ def _several(value: object) -> object:
 class Recourse(Strict):
     """How an applicant can change a column."""
 
-    weight: float = Field(1.0, gt=0, description="how hard it is to change, beside the other columns' weights")
+    weight: float = Field(1.0, gt=0, description="how hard it is to change, relative to the weights of other columns")
     step: float | None = Field(
         None,
         gt=0,
@@ -165,20 +165,40 @@ class Recourse(Strict):
 class ColumnSpec(Strict):
     """How one column is read, encoded and allowed to change."""
 
-    type: Kind
+    type: Kind = Field(description="what values the column holds")
     role: Annotated[tuple[Role, ...], BeforeValidator(_several)] = Field(
-        (Role.FEATURE,), min_length=1, description="what the column is for; a list where it is for several things"
+        (Role.FEATURE,),
+        min_length=1,
+        description="one role or a list. `financial`: CEC matches applicants by it. `mediator` and `covariate`: GCFN "
+        "takes it as caused, or not caused, by the protected attribute. `excluded`: left out",
     )
-    constraint: Constraint = Constraint.FREE
-    order: tuple[Code, ...] = Field((), description="categories of an ordinal or binary column, lowest first")
-    transitions: dict[Code, tuple[Code, ...]] = Field({}, description="category -> categories it may change to")
+    constraint: Constraint = Field(
+        Constraint.FREE,
+        description="how an applicant may change it; `up` and `down` need an order, so not for `nominal`",
+    )
+    order: tuple[Code, ...] = Field(
+        (),
+        description="categories from lowest to highest: required for `ordinal`, two for `binary`. Other values refuse "
+        "the row (`unknown_category`)",
+    )
+    transitions: dict[Code, tuple[Code, ...]] = Field(
+        {}, description="category -> categories it may change to; a category without an entry may become any other"
+    )
     missing: tuple[Code, ...] = Field((), description="further texts that mean a missing value in this column")
     bins: StrictBool | Annotated[int, Field(ge=2, le=1000)] = Field(
-        True, description="whether a continuous column is cut into equal-width bins, or into how many"
+        True,
+        description="whether a continuous column is cut into bins of equal width, or into how many; true makes "
+        "log2(distinct values) + 1",
     )
     clip: bool = Field(True, description="whether a continuous column is clipped at its 1st and 99th percentile")
-    bounds: Ascending = Field((None, None), description="values outside are quarantined")
-    plausible: Ascending = Field((None, None), description="values outside are kept and counted")
+    bounds: Ascending = Field(
+        (None, None),
+        description="of a continuous column: rows with values outside are refused (`failed_expectation`), the lower "
+        "one first",
+    )
+    plausible: Ascending = Field(
+        (None, None), description="of a continuous column: values outside are kept and counted in the report"
+    )
     recourse: Recourse = Recourse()
     block: str | None = Field(
         None,
@@ -186,9 +206,11 @@ class ColumnSpec(Strict):
         description="block of control columns that it joins in the denial ladder, or `none`; by role and name if null",
     )
     scale: Literal["linear", "log"] = Field(
-        "linear", description="whether a continuous column enters the denial ladder as its logarithm (money)"
+        "linear",
+        description="whether a continuous column enters the denial ladder as its logarithm, as money should; values "
+        "of 0 and below then count as missing",
     )
-    label: str = ""
+    label: str = Field("", description="name in the report; the column's name if empty")
 
     @model_validator(mode="after")
     def _fits_its_type(self) -> Self:

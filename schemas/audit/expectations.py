@@ -18,9 +18,12 @@ from schemas.errors import SpecError
 class OwnExpectation(Strict):
     """One expectation, as Great Expectations writes it in a suite."""
 
-    type: str = Field(min_length=1)
-    kwargs: dict[str, Any] = Field(default_factory=dict)
-    severity: Literal["critical", "warning", "info"] = "critical"
+    type: str = Field(min_length=1, description="name of the expectation in Great Expectations")
+    kwargs: dict[str, Any] = Field(default_factory=dict, description="its arguments")
+    severity: Literal["critical", "warning", "info"] = Field(
+        "critical",
+        description="`critical` refuses the run (exit code 4); the others are reported and the run continues",
+    )
     meta: dict[str, Any] | None = Field(None, description="kept, and read by nothing")
 
     @property

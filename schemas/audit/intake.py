@@ -41,13 +41,19 @@ class ColumnRecipe(Strict):
     )
     decimal: Literal[".", ","] | None = Field(None, description="of a number: the decimal mark, `.` if left out")
     thousands: tuple[str, ...] = Field((), description="of a number: marks between digits, such as `,` or a blank")
-    unit: str | None = Field(None, description="of a number: USD, EUR, %, months, years, days; for people and labels")
+    unit: str | None = Field(
+        None,
+        description="of a number: USD, EUR, %, months, years or days, taken off the cells. A cell in another unit is "
+        "unread",
+    )
     format: tuple[str, ...] = Field(
         (), description="of a date, or of a date of birth: formats of strptime; a cell has to fit one of them"
     )
     at: str | None = Field(None, description="of an age: the column with the date of the decision, read as a date")
     order: tuple[Code, ...] = Field((), description="of bands: from the lowest to the highest")
-    missing: tuple[Code, ...] = Field((), description="words that mean missing here, beside those that always do")
+    missing: tuple[Code, ...] = Field(
+        (), description="words that mean missing here, in addition to those that always do (`N/A`, `null`, `-`)"
+    )
     codes: tuple[Code, ...] = Field((), description="codes that mean missing here, such as -999")
 
     @model_validator(mode="before")
@@ -109,7 +115,7 @@ class JoinKey(Strict):
 class SecondFile(Strict):
     """A second file that gives further columns of the same applications."""
 
-    path: str = Field(description="the file, beside the spec or in the working directory")
+    path: str = Field(description="the file, next to the spec or in the working directory")
     key: JoinKey = Field(description="column that identifies an application in both files, or {this: A, other: B}")
     columns: tuple[str, ...] = Field(min_length=1, description="columns of the second file to join")
     member: str | None = Field(None, description="the table in a zip that holds several")

@@ -30,8 +30,8 @@ def _below_parity(value: float) -> float:
     return value
 
 
-Effect = Annotated[float, AfterValidator(_can_be_kept), Field(lt=1)]
-Ratio = Annotated[float, AfterValidator(_below_parity)]
+Effect = Annotated[float, AfterValidator(_can_be_kept), Field(lt=1), "above 0, below 1"]
+Ratio = Annotated[float, AfterValidator(_below_parity), "above 0, below 1"]
 
 
 class RecourseLimits(Strict):
@@ -61,10 +61,12 @@ class SimilarLimits(Strict):
 class Limits(Strict):
     """Limits: the largest tolerated effect by question; null: the question is answered without a verdict."""
 
-    similar_applicants: SimilarLimits | None = Field(SimilarLimits(), description="adjusted difference of denial")
+    similar_applicants: SimilarLimits | None = Field(
+        SimilarLimits(), description="adjusted difference of denial; a number in place of the mapping is `points` alone"
+    )
     causal_model: Effect | None = Field(0.05, description="mean difference of counterfactual situation testing")
     approval_rates: Ratio | None = Field(0.80, description="smallest ratio of approval rates, group over reference")
-    path_to_approval: RecourseLimits | None = RecourseLimits()
+    path_to_approval: RecourseLimits | None = Field(RecourseLimits(), description="limits of FGCE and RAGUEL")
     model_reasons: Effect | None = Field(None, description="CEC score above that of pairs within the group")
     part: Effect | None = Field(0.05, description="adjusted difference of denial in a part of a group")
     undecided: Effect | None = Field(0.05, description="excess of applications without a decision that is a finding")
@@ -88,8 +90,12 @@ class Unseen(Strict):
     A strength of 0 is ``columns_complete: true`` by another name, and is refused.
     """
 
-    denial: float = Field(0.146, gt=0, lt=1, description="share of what is left of denial that they explain")
-    group: float = Field(0.072, gt=0, lt=1, description="share of what is left of membership that they explain")
+    denial: float = Field(
+        0.146, gt=0, lt=1, description="share of the unexplained variance of denial that they explain"
+    )
+    group: float = Field(
+        0.072, gt=0, lt=1, description="share of the unexplained variance of membership that they explain"
+    )
 
     @property
     def bias(self) -> float:
@@ -119,7 +125,7 @@ class PartSettings(Strict):
 
     minimum_n: int = Field(50, ge=10, description="fewest members, and fewest reference applications, of a part")
     by: Literal["all"] | tuple[str, ...] = Field(
-        "all", description="columns that part a group; with none no group is shown to be within"
+        "all", description="columns that divide a group into parts; [] turns it off, and no group is then within"
     )
     draws: int = Field(1000, ge=200, le=100_000, description="draws of the largest effect in a part")
 
@@ -131,8 +137,8 @@ GATE = (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL, Theory.APPROVAL_RATES)
 class Verdicts(Strict):
     """Settings of the states of an audit."""
 
-    alpha: float = Field(0.05, gt=0, le=0.2, description="one-sided level, familywise within a theory")
-    limits: Limits = Limits()
+    alpha: float = Field(0.05, gt=0, le=0.2, description="one-sided level of all comparisons of a question together")
+    limits: Limits = Field(Limits(), description="largest tolerated effect by question; null: no limits at all")
     minimum_n: int = Field(30, ge=2, description="fewest applications of a group for a verdict")
     minimum_events: int = Field(10, ge=1, description="fewest denials, and fewest approvals, of a group for a verdict")
     gate: tuple[Theory, ...] | None = Field(
@@ -144,13 +150,13 @@ class Verdicts(Strict):
         "theory", description="whether comparisons are counted within a theory, or over all of them"
     )
     decision_makers: tuple[Literal["lender", "model"], ...] | None = Field(
-        None, min_length=1, description="whose decisions are judged; the lender's where methods look at them, if null"
+        None, min_length=1, description="whose decisions are judged; if null, the lender's where methods look at them"
     )
     columns_complete: bool | Literal["CHECK"] | None = Field(
         None,
-        description="whether the table holds every column that the lender decided by; if it is not said, no",
+        description="whether the table holds every column that the lender decided by; null and `CHECK` mean false",
     )
-    unseen: Unseen = Field(Unseen(), description="strength of the columns that the table lacks, where it lacks some")
+    unseen: Unseen = Field(Unseen(), description="assumed strength of the columns that the table does not hold")
     parts: PartSettings = PartSettings()
     copies: Literal["once", "keep"] = Field(
         "once", description="whether one of several equal rows is audited where chance makes far fewer, or all are"
@@ -159,7 +165,9 @@ class Verdicts(Strict):
         "bound", description="whether applications without a decision bound the effect on similar applicants"
     )
     frame: str = Field(
-        "us-2026", max_length=200, description="legal frame that the report names beside the theories; decides nothing"
+        "us-2026",
+        max_length=200,
+        description="legal frame that the report names next to the questions; it decides nothing",
     )
     monitoring: Monitoring = Monitoring()
     direction: dict[str, Literal["up", "down", "none"]] = Field(
@@ -197,14 +205,16 @@ class Verdicts(Strict):
 class Threshold(Strict):
     """A limit fixed before the run. The whole interval must lie on one side for a verdict."""
 
-    measure: str
-    method: str | None = None
-    decision_maker: Literal["model", "lender"] | None = None
+    measure: str = Field(description="name of a measure, as `evenhand measures` prints it")
+    method: str | None = Field(
+        None, description="only for measures of this method; `outcomes` stands for approvals and denials"
+    )
+    decision_maker: Literal["model", "lender"] | None = Field(None, description="only for this decision maker")
     parameters: dict[str, float | str] = Field(
         {}, description="only for measures with these parameters; if none, for the one without any where there is one"
     )
-    minimum: float | None = None
-    maximum: float | None = None
+    minimum: float | None = Field(None, description="smallest value allowed; give one of the two at least")
+    maximum: float | None = Field(None, description="largest value allowed")
 
     @model_validator(mode="after")
     def _one_side_at_least(self) -> Self:
@@ -225,8 +235,12 @@ _A_DAY: Final = 39_000_000
 class Bootstrap(Strict):
     """How intervals are made."""
 
-    draws: int = Field(1000, ge=100, description="resamples; at most 100,000")
-    level: float = Field(0.95, ge=0.5, le=0.999)
+    draws: int = Field(
+        1000,
+        ge=100,
+        description="resamples for intervals of means, at most 100,000; 5 at least have to lie outside the level",
+    )
+    level: float = Field(0.95, ge=0.5, le=0.999, description="level of all intervals")
     minimum_n: int = Field(30, ge=2, le=1_000_000, description="fewer units than this: inconclusive")
 
     @field_validator("draws")
@@ -254,8 +268,12 @@ class Bootstrap(Strict):
 class Expected(Strict):
     """When a run of the audit is due, so that one which never came is noticed."""
 
-    every: Literal["day", "week", "month", "quarter", "year"]
-    by: str = Field("1 day", description="after the end of the period, UTC, such as `10 days`")
+    every: Literal["day", "week", "month", "quarter", "year"] = Field(
+        description="period that a run is due for, by the calendar and UTC; a week ends on Sunday"
+    )
+    by: str = Field(
+        "1 day", description="days after the end of the period in which the run may come, such as `10 days`"
+    )
 
     @field_validator("by")
     @classmethod
@@ -273,7 +291,7 @@ class Expected(Strict):
 class Earlier(Strict):
     """An earlier run that is published, and what it hands on to later runs over the same rows."""
 
-    run: str = Field(min_length=1)
+    run: str = Field(min_length=1, description="id of the run; in a spec, the id stands in place of the mapping")
     tables: tuple[Artifact, ...] = Field((), description="looked up in the lake when an audit starts")
 
     @model_validator(mode="before")
@@ -288,13 +306,12 @@ class Disclosure(Strict):
 
     profile: Literal["internal", "published", "public", "strict", "official"] = Field(
         "strict",
-        description="internal: nothing withheld or rounded, not to be published; published: nothing withheld, as "
-        "anyone may download the rows; a rate of fewer than 10 people is printed as `3 of 7`; the default of public "
-        "editions of HMDA, refused where a column is not public; public: n below 5 withheld; strict: "
-        "counts up to 7 withheld, the rest rounded to 5; official: counts up to 10 withheld, the rest rounded to 10",
+        description="`internal`: nothing is withheld, not for publication. `published`: for rows that anyone may "
+        "download (default for public HMDA). `public`: counts of 1 to 4 are withheld. `strict`: 1 to 7, "
+        "and counts are rounded to 5. `official`: 1 to 10, and counts are rounded to 10",
     )
     beside: tuple[Earlier, ...] = Field(
         (),
-        description="ids of earlier published runs over the same rows, beside those that the lake holds as protected: "
-        "what follows from their numbers and from this run's together is withheld",
+        description="ids of earlier published runs over the same rows; protected runs of the lake are included "
+        "without being named",
     )

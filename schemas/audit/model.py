@@ -34,12 +34,12 @@ class GivenModel(Strict):
         None, pattern="^[0-9A-Fa-f]{64}$", description="digest that the file must have; TorchScript is not read without"
     )
     output: Literal["logit", "probability"] = Field(
-        "logit", description="what a TorchScript module gives for a row; the other formats tell by themselves"
+        "logit", description="what a TorchScript module gives for a row; other formats state it themselves"
     )
     inputs: TakenAs = Field(
         "one_hot",
-        description="numbers in the user's units and an input for each category, or the number of the category; or "
-        "encoded as models fitted here take them",
+        description="how categories are passed: one input each, the number of the category, or encoded as for models "
+        "fitted here",
     )
 
 
@@ -50,22 +50,29 @@ class Model(Strict):
         "none", "rule", "file", "object", "logistic_regression", "random_forest", "gradient_boosting", "net"
     ] = Field(
         "logistic_regression",
-        description="fitted to the decisions, or given as a rule, a file, or an object in Python (in no spec file)",
+        description="the last four are fitted to the lender's decisions; `rule` and `file` are supplied; `none`: the "
+        "lender's decisions alone",
     )
     rule: Rule | None = Field(None, description="the rule of the kind `rule`")
     file: GivenModel | None = Field(None, description="the file of the kind `file`")
-    split: Literal["crossfit", "holdout"] = "crossfit"
-    folds: int = Field(10, ge=2, le=1_000)
-    holdout: float = Field(0.3, gt=0, lt=1)
+    split: Literal["crossfit", "holdout"] = Field(
+        "crossfit",
+        description="`crossfit`: each row is scored by a model fitted without it; `holdout`: only held-out rows are "
+        "explained",
+    )
+    folds: int = Field(10, ge=2, le=1_000, description="folds of `crossfit`")
+    holdout: float = Field(0.3, gt=0, lt=1, description="share held out")
     threshold: float | Literal["rate_matched"] = Field(
-        "rate_matched", description="of the kind `file`: 0.5 if left out"
+        "rate_matched",
+        description="score from which a decision is favourable; `rate_matched` denies as many as the lender does; 0.5 "
+        "for the kind `file`",
     )
     refits: int = Field(
         200,
         ge=0,
         le=10_000,
-        description="resamples of rows on which a logistic regression and its threshold are fitted anew, for intervals "
-        "about the model as a decision maker; 0: none, and so for other kinds",
+        description="resamples of rows on which a logistic regression and its threshold are refitted, for intervals "
+        "about the model; 0: none, as for other kinds",
     )
 
     _object: Any = PrivateAttr(None)
@@ -148,5 +155,5 @@ class Leakage(Strict):
     """Columns that may predict the decision without any other column."""
 
     allow: tuple[str, ...] = Field(
-        (), description="features that are known before the decision, however well they tell it; others stop the audit"
+        (), description="features that are known before the decision, although they predict it; others stop the audit"
     )

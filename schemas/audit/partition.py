@@ -23,8 +23,13 @@ _LONGEST: Final = 40
 class By(Strict):
     """One audit for each value of a column."""
 
-    column: str = Field(description="column of the source, such as lender_id")
-    minimum: int = Field(500, ge=100, description="usable rows that a partition needs to be audited")
+    column: str = Field(
+        description="column of the source, such as lender_id: not derived, not protected, not the decision; at most "
+        "20,000 values"
+    )
+    minimum: int = Field(
+        500, ge=100, description="usable rows that a partition needs to be audited; one with fewer is `too few`"
+    )
     values: tuple[str, ...] = Field((), description="only these partitions; every one if left out")
     largest: int | None = Field(None, ge=1, description="only so many, the largest first; every one if null")
 
@@ -53,17 +58,22 @@ class By(Strict):
 class Part(Strict):
     """The partition that a run is about."""
 
-    column: str
-    value: str
+    column: str = Field(description="filled in")
+    value: str = Field(description="filled in")
     """Of the column, as its cells have it; ``ALL`` is not a part but every row."""
-    rows_sha256: str
+    rows_sha256: str = Field(description="filled in")
     """Of the partition's own rows, so that a corrected lender changes its own run and no other."""
 
 
 class Sampling(Strict):
     """How many rows of a large partition are sampled; docs/limits.md describes the effect on intervals."""
 
-    queries: int = Field(20_000, ge=2_000, description="applicants of a decision maker that CST, CEC and GCFN ask")
+    queries: int = Field(
+        20_000,
+        ge=2_000,
+        description="applicants outside the reference group that CST, CEC and GCFN query, for each protected "
+        "attribute; more are sampled in proportion, 2,000 of a group at least",
+    )
     graph_rows: int = Field(
         50_000, ge=2_000, description="rows of the graph of FGCE, drawn five times where there are more"
     )

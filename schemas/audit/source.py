@@ -58,7 +58,9 @@ class Keep(Strict):
 
     _EXPECTED: ClassVar[str] = "rows are kept by a list of codes, by {minimum: ..., maximum: ...}, or by `present`"
 
-    values: tuple[Code, ...] = ()
+    values: tuple[Code, ...] = Field(
+        (), description="codes that keep a row; in a spec, the list stands in place of the mapping"
+    )
     minimum: float | date | None = Field(None, description="least number or first day kept")
     maximum: float | date | None = Field(None, description="largest number or last day kept")
     present: bool = Field(False, description="any value that is not missing")
@@ -154,34 +156,55 @@ class Source(Strict):
         "synthetic",
         "hmda",
         "frame",
-    ] = Field(description="how the source is read; `frame` is a frame in Python, which no file of a spec can name")
+    ] = Field(
+        description="how the source is read: the bundled data, delimited text, other files, synthetic rows, or public "
+        "HMDA"
+    )
     path: str | tuple[str, ...] | None = Field(
         None,
-        description="file beside the spec or in the working directory, or files of one layout; .gz is read as it is",
+        description="the file, or several of one layout. Looked for next to the spec, then in the working directory. "
+        "A packed file (gz, zst, bz2, zip) is read as it is. `{year}` stands for the year of the audit",
     )
-    member: str | None = Field(None, description="the table in a zip that holds several, by its path in the zip")
+    member: str | None = Field(
+        None,
+        description="the table in a zip with several files, by its path in the zip; a pattern such as `loans-*.csv` "
+        "reads all that match",
+    )
     sheet: str | None = Field(None, description="of excel: the sheet; the first that is not hidden if left out")
     synthetic: Synthetic | None = Field(None, description="what to draw, of the kind `synthetic`")
     header: tuple[str, ...] = Field((), description="names of the columns, where the file does not begin with them")
     skip: int = Field(0, ge=0, le=1_000_000, description="lines to leave out at the start of each file")
     foot: int = Field(
-        0, ge=0, le=1_000_000, description="records at the end that are no applications; refused as `footer`"
+        0,
+        ge=0,
+        le=1_000_000,
+        description="records at the end that are no applications, such as a total; refused as `footer`",
     )
     comment: str | None = Field(None, min_length=1, description="lines that start with this text are no rows")
     delimiter: str = Field(",", description="one ASCII character; no quote and no line end")
-    encoding: Encoding = "utf-8"
+    encoding: Encoding = Field("utf-8", description="of delimited text; a byte order mark is understood")
     quote: Literal["none", "double"] = Field("double", description="whether double quotes enclose cells")
     multiline: bool = Field(False, description="whether a cell in quotes may go over several lines")
     maximum_bytes: int = Field(64 * 10**9, ge=1, description="bytes of text, unpacked, at which reading stops")
-    missing: tuple[Code, ...] = Field(("", "NA"), description="texts that mean a missing value")
+    missing: tuple[Code, ...] = Field(
+        ("", "NA"), description="texts that mean a missing value, in every column; an empty cell always does"
+    )
     exempt: tuple[Code, ...] = Field(("Exempt",), description="texts that mean exempt from reporting")
-    keep: dict[str, Keep] = Field({}, description="column -> values to keep; other rows are refused")
-    derive: dict[str, Derived] = Field({}, description="new column -> the column and the values it is made from")
+    keep: dict[str, Keep] = Field(
+        {},
+        description="column -> rule for the rows to keep: a list of codes, a range, or `present`; other rows are "
+        "refused (`filtered`)",
+    )
+    derive: dict[str, Derived] = Field(
+        {},
+        description="new column -> the column and the values it is made from; a code that is not listed refuses its "
+        "row",
+    )
     rename: dict[str, str] = Field(
-        {}, description="column of a file -> its name in this spec, in each file of csv and parquet that has it"
+        {}, description="column of a file -> its name in this spec, in each file that has it"
     )
     year: Annotated[Year, Field(ge=1990)] | None = Field(
-        None, description="of HMDA: the year of activity that all rows must have"
+        None, description="of HMDA: the year of activity that all rows must have; the year of the audit if null"
     )
     second_file: SecondFile | None = Field(
         None,
@@ -189,21 +212,21 @@ class Source(Strict):
         description="a second file with further columns, joined by a key",
     )
     intake: Intake | None = Field(
-        None, description="how cells are read: spellings, numbers, dates, bands; as they stand in the file if left out"
+        None, description="how cells are read: spellings, numbers, dates, bands; unchanged if null"
     )
     year_column: str | None = Field(
         None,
-        description="of a table of your own: the column of each row's year, or a date by `intake`; "
-        "activity_year or as_of_year if it is there",
+        description="of a table of your own: column with the year of each row, or its date by `intake`; activity_year "
+        "or as_of_year if null",
     )
     policy: HmdaPolicy = Field(HmdaPolicy(), description="of HMDA: what is done where a file departs from its layout")
     vintage: VintageChoice | None = Field(
-        None, description="of HMDA, instead of a path: the edition of a year in the lake; {} means the newest"
+        None, description="of HMDA, instead of a path: the edition of a year in the lake; {} is the one frozen last"
     )
     vintage_file: str | None = Field(None, description="the vintage's file, which evenhand fills in")
     part: Part | None = Field(None, description="the partition that is read, which evenhand fills in")
     lacking: tuple[str, ...] = Field(
-        (), description="columns that the audit asks for and this year does not have; a back-fill takes them out"
+        (), description="columns that the audit asks for and this year does not have; a back-fill fills it in"
     )
 
     _frame: Any = PrivateAttr(None)

@@ -32,9 +32,9 @@ UNCONFIRMED: Final = "CHECK"
 class Decision(Strict):
     """The column that holds the decision, and which of its values favour the applicant."""
 
-    column: str
-    favourable: tuple[Code, ...] = Field(min_length=1)
-    unfavourable: tuple[Code, ...] = Field(min_length=1)
+    column: str = Field(description="column of the source")
+    favourable: tuple[Code, ...] = Field(min_length=1, description="values that favour the applicant")
+    unfavourable: tuple[Code, ...] = Field(min_length=1, description="values that do not")
     neither: tuple[Code, ...] = Field(
         (), description="values that are no decision, such as withdrawn; their rows are refused as `not_a_decision`"
     )
@@ -76,23 +76,26 @@ _NOT_GIVEN: Final = ("not provided", "not available", "not applicable")
 class Protected(Strict):
     """One protected attribute: its column, or several crossed, and the groups of their values."""
 
-    name: str = Field(min_length=1)
+    name: str = Field(min_length=1, description="name of the attribute, used once")
     columns: tuple[str, ...] = Field(
         min_length=1,
-        description="one column, or several to be crossed, by groups of an attribute over one of them or by value",
+        description="one column, or several that are crossed: by groups of an attribute over one of them, else by "
+        "value",
     )
     groups: dict[str, tuple[Code, ...]] = Field(
-        {}, description="group -> values of the (single) column; each value is a group of its own if left out"
+        {}, description="group -> values of the single column; if left out, each value is a group"
     )
     bands: tuple[float, ...] = Field(
         (),
         description="ages or other numbers at which groups begin: [40, 62] makes `under 40`, `40 to 61`, `62 and over`",
     )
-    reference: str
-    missing: str = Field("(missing)", description="the group of rows without a value")
+    reference: str = Field(description="group that the others are compared with")
+    missing: str = Field("(missing)", description="group of the rows without a value; no row is refused for that")
     unlisted: str = Field("(other)", description="the group of values that `groups` does not list")
     reported_only: tuple[str, ...] = Field(
-        (), description="groups that are reported and never judged, beside those that are no people (not available)"
+        (),
+        description="groups that are reported and never judged. Groups that are no people, such as `not available`, "
+        "are never judged",
     )
 
     @model_validator(mode="after")
@@ -146,7 +149,7 @@ class Explain(Strict):
     """The decision maker that is explained (factuals), and the rows that may serve as counterfactuals (candidates)."""
 
     decision_makers: tuple[Literal["model", "lender"], ...] = Field(
-        ("model", "lender"), min_length=1, description="whose decisions the methods look at; outcomes are told of both"
+        ("model", "lender"), min_length=1, description="whose decisions the methods look at; approval rates cover both"
     )
     factuals: Literal["unfavourable", "false_negatives"] = Field(
         "unfavourable", description="all unfavourable decisions, or only those whose outcome was favourable"
@@ -164,37 +167,67 @@ class Explain(Strict):
 class AuditSpec(Strict):
     """One audit. data/audits/*.yaml are the examples."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$", description="letters, digits, - and _")
-    title: str = ""
-    year: Year
-    profile: Literal["default", "paper"] = "default"
-    source: Source
-    by: By | None = None
-    sampling: Sampling | None = Sampling()
-    row_id: str | None = Field(None, description="column that identifies a row; its row number if null")
-    decision: Decision
-    outcome: Decision | None = Field(None, description="the true label, where it is not the decision itself")
-    protected: tuple[Protected, ...] = Field(min_length=1)
-    columns: dict[str, ColumnSpec] = Field(min_length=1)
-    missing: Literal["exclude", "impute"] = "exclude"
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$",
+        description="name of the audit and start of the run id: letters, digits, - and _, 64 at most",
+    )
+    title: str = Field("", description="title in the report; the name if empty")
+    year: Year = Field(
+        description="year of the decisions, printed and part of the run id; it selects no rows (`source.keep` does)"
+    )
+    profile: Literal["default", "paper"] = Field(
+        "default",
+        description="`paper` changes the defaults of some keys (table at the end), to reproduce published figures",
+    )
+    source: Source = Field(description="where the applications come from")
+    by: By | None = Field(None, description="one audit for each value of a column, such as one a lender")
+    sampling: Sampling | None = Field(
+        Sampling(), description="how many applicants of a large audit are sampled; null: all"
+    )
+    row_id: str | None = Field(
+        None,
+        description="column that identifies a row; if null, its number from 1. Rows that share an id are all refused",
+    )
+    decision: Decision = Field(
+        description="column that holds the decision, and which of its values favour the applicant"
+    )
+    outcome: Decision | None = Field(
+        None, description="the true label, in the form of `decision`, where it is not the decision itself"
+    )
+    protected: tuple[Protected, ...] = Field(
+        min_length=1, description="protected attributes: columns, groups and reference group"
+    )
+    columns: dict[str, ColumnSpec] = Field(
+        min_length=1,
+        description="the features: how each column is read, encoded and allowed to change, in the order of encoding",
+    )
+    missing: Literal["exclude", "impute"] = Field(
+        "exclude", description="rows without a value in a feature: refused, or filled in as a labelled sensitivity run"
+    )
     refusals: KeptRefusals = KeptRefusals()
     expectations: FileOrList | None = Field(
-        None, description="own expectations about the applications: a list, or a suite's file beside the spec"
+        None, description="own expectations about the applications: a list, or the file of a suite next to the spec"
     )
-    leakage: Leakage = Leakage()
+    leakage: Leakage = Field(Leakage(), description="columns that may predict the decision without any other column")
     model: Model = Model()
     explain: Explain = Explain()
     causal_graph: CausalGraph = CausalGraph()
-    compare: tuple[str, ...] = ()
-    methods: Methods
+    compare: tuple[str, ...] = Field((), description="mitigations that are trained and compared")
+    methods: Methods = Field(
+        description="methods to run and their settings; null leaves a method out, {} runs it with its defaults"
+    )
     """By the defaults where the spec says nothing."""
-    thresholds: tuple[Threshold, ...] = ()
+    thresholds: tuple[Threshold, ...] = Field((), description="your own limits on any measure, fixed before the run")
     verdicts: Verdicts = Verdicts()
     disclosure: Disclosure = Disclosure()
     bootstrap: Bootstrap = Bootstrap()
-    seed: Seed = 482
+    seed: Seed = Field(482, description="seed of everything random: folds, models, bootstrap, samples")
     expected: Expected | None = None
-    unconfirmed: tuple[str, ...] = ()
+    unconfirmed: tuple[str, ...] = Field(
+        (),
+        description="keys that were guessed and not confirmed. A key with the comment `# CHECK` is one; an audit with "
+        "a key of `decision` among them does not start",
+    )
 
     @model_validator(mode="before")
     @classmethod

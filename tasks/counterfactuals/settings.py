@@ -17,7 +17,7 @@ class MatchingSettings(MethodSettings):
         (0.01, 0.99), description="quantiles of the training rows at which financial features are clipped for matching"
     )
     maximum_distance: float | None = Field(
-        None, gt=0, description="standard deviations beyond which nobody is comparable (paper: tau)"
+        None, gt=0, description="standard deviations beyond which no applicant is comparable (paper: tau)"
     )
     replacement: bool = Field(True, description="whether one applicant may be the match of several")
 
@@ -53,7 +53,12 @@ class MediatorSettings(MethodSettings):
     generator: Literal["gan", "quantile"] = Field(
         "gan", description="adversarial networks, or quantiles of continuous mediators given the covariates"
     )
-    networks: int = Field(10, ge=1, le=100, description="generators; where they part, nobody is identified")
+    networks: int = Field(
+        10,
+        ge=1,
+        le=100,
+        description="generators that are trained; where they disagree, the applicant is not identified",
+    )
     epochs: int = Field(300, ge=1, le=10_000, description="passes over the training rows")
     batch: int = Field(
         256, ge=2, le=1_000_000, description="rows of a batch, and the fewest that a group may have to be learnt from"
@@ -63,7 +68,9 @@ class MediatorSettings(MethodSettings):
     decay_from: float = Field(
         2 / 3, gt=0, le=1, description="share of the epochs after which it falls to nearly 0 (paper: 1, never)"
     )
-    alpha: Weight = Field(10.0, description="weight of the reconstruction of observed mediators (paper: not told)")
+    alpha: Weight = Field(
+        10.0, description="weight of the reconstruction of observed mediators (the paper does not give it)"
+    )
     adversarial: Literal["non_saturating", "equation_8", "algorithm_1"] = Field(
         "non_saturating", description="what generators minimise of the discriminators (paper: algorithm_1)"
     )

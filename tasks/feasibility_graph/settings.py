@@ -15,11 +15,15 @@ class GraphSettings(MethodSettings):
         "quantile", description="radius of one feasible step in encoded units, or the rule that finds it"
     )
     epsilon_quantile: float = Field(0.99, gt=0, le=1, description="the quantile of the rule `quantile`")
-    strict: bool = Field(False, description="edge iff distance < epsilon (true) or <= epsilon (false)")
+    strict: bool = Field(
+        False, description="whether a step must be shorter than epsilon (true) or may equal it (false)"
+    )
     max_edges: int = Field(
         50_000_000, gt=0, le=1_000_000_000, description="above this many expected edges, keep the nearest only"
     )
-    nearest: int = Field(30, gt=0, le=10_000, description="out-edges kept per row once max_edges would be passed")
+    nearest: int = Field(
+        30, gt=0, le=10_000, description="steps kept out of each row where `max_edges` would be passed"
+    )
 
     @field_validator("epsilon")
     @classmethod

@@ -30,7 +30,7 @@ class AdjustedSettings(MethodSettings):
         description="the estimate that is judged: observed less expected denials, or a logit with one odds ratio",
     )
     through: tuple[str, ...] | None = Field(
-        None, description="controls that say through whom an application went; by name (branch, officer) if null"
+        None, description="controls that name the channel of an application; by name (branch, officer) if null"
     )
     cluster: str | None = Field(
         None,
@@ -43,8 +43,8 @@ class AdjustedSettings(MethodSettings):
     )
     terms: Literal["none", "selected"] = Field(
         "selected",
-        description="whether hinges and products that tell denial or a group are added to the judged rung; none in the "
-        "form `linear`",
+        description="whether hinges and products that predict denial or a group are added to the judged rung; none in "
+        "the form `linear`",
     )
     cross: bool = Field(False, description="a further rung with the other protected attributes")
     splits: int = Field(20, ge=1, le=1000, description="splits of aipw; one above 200,000 rows")

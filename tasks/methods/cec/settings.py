@@ -44,16 +44,14 @@ class CecTraining(MethodSettings):
     device: Literal["auto", "cpu", "cuda"] = Field(
         "auto", description="where nets are trained; auto: on a CUDA device if there is one, which moves last digits"
     )
-    ablation: bool = Field(
-        True, description="whether nets with one of the two added terms alone stand beside those with none and both"
-    )
+    ablation: bool = Field(True, description="whether nets with only one of the two added terms are trained too")
     grid: tuple[Annotated[float, Field(gt=0, le=1e6)], ...] = Field(
         (), description="values that both lambdas take, in all pairs (paper: 0.1, 0.5, 1, 2, 5 and 10); none: no grid"
     )
     mitigations: tuple[Mitigation, ...] = Field(
         ("threshold_optimizer", "adversarial", "grid_search", "disparate_impact_remover"),
-        description="mitigations that stand beside the nets, trained on the same rows; "
-        "exponentiated_gradient takes longer than all others together, and has to be named",
+        description="mitigations trained on the same rows; `exponentiated_gradient` takes longer than all others "
+        "together",
     )
     fits: int = Field(10, ge=2, le=1000, description="most nets that a reduction fits: grid_search and the gradient")
 
@@ -80,22 +78,23 @@ class CecSettings(MatchingSettings):
         100,
         ge=0,
         le=1000,
-        description="shares of the four regimes are told for this many steps of theta from 0 to 1; 0: none",
+        description="steps of theta from 0 to 1 for which the shares of the four regimes are computed; 0: none",
     )
     pairs: Literal["reference", "both_ways", "all"] = Field(
         "both_ways",
-        description="which groups are matched beside each group with the reference group: none, the reference group "
-        "with each group, or every group with every other",
+        description="further pairs of groups that are matched: none, the reference group with each group, or every "
+        "group with every other",
     )
 
     substitute: bool = Field(
-        False, description="whether differences along the path may stand in for a model that has no gradient (trees)"
+        False, description="whether differences along the path may replace the gradient of a model without one (trees)"
     )
     relabelled_draws: int = Field(
         99,
         ge=0,
         le=9999,
-        description="relabellings of the groups that CEC above the own group is held against; 0: none",
+        description="relabellings of the groups against which `cec_above_own_group` is tested; 0: none. Only for "
+        "models with attributions in closed form",
     )
     refits: int = Field(
         0,

@@ -27,9 +27,8 @@ class CstSettings(MethodSettings):
 
     generator: Literal["scm", "nearest", "gan", "quantile"] = Field(
         "scm",
-        description="what a complainant would have been: by the structural causal model; the most comparable real "
-        "applicant of the reference group; or with the mediators that the generators of `gcfn` imagine (`gan`, "
-        "`quantile`: as methods.gcfn.generator says)",
+        description="source of the counterfactual: the structural causal model, the most similar real applicant of "
+        "the reference group, or the generators of `gcfn` (`gan`, `quantile`)",
     )
     matching: MatchingSettings = Field(MatchingSettings(), description="of the generator `nearest`")
     graph: Literal["edges", "saturated"] = Field(
@@ -50,7 +49,7 @@ class CstSettings(MethodSettings):
         0.0, ge=0, lt=1, description="difference of the two shares above which a complainant is detected"
     )
     taus: tuple[Annotated[float, Field(ge=0, lt=1)], ...] = Field(
-        (0.0, 0.05, 0.1, 0.2), description="differences for which the share detected is told, beside tau"
+        (0.0, 0.05, 0.1, 0.2), description="further differences for which the share detected is computed"
     )
     alpha: float = Field(0.05, gt=0, lt=0.5, description="level of the one-sided test of each complainant")
     interval: Literal["newcombe", "agresti_caffo", "wald"] = Field(
@@ -62,7 +61,9 @@ class CstSettings(MethodSettings):
         "heterogeneous value differences; or the difference of their propensity scores",
     )
     scaling: Literal["range", "z_scores"] = Field(
-        "range", description="numbers over their range in all data, or as z-scores of factual and imagined data apart"
+        "range",
+        description="numbers over their range in all data, or as z-scores of factual and counterfactual data "
+        "separately",
     )
     clip: bool = Field(True, description="whether numbers are clipped at their 1st and 99th percentile before scaling")
     maximum_distance: float | None = Field(None, gt=0, description="neighbours further away than this do not count")
@@ -72,8 +73,8 @@ class CstSettings(MethodSettings):
     ties: Literal["ascending", "descending"] = Field("ascending", description="order of rows at equal distance, by id")
     duplicates: Literal["removed", "kept"] = Field(
         "removed",
-        description="whether a complainant who is not among its own k + 1 nearest, for exact duplicates, is still left "
-        "out, or the control group has k + 1 members; and whether duplicates crowd a counterfactual out of its centre",
+        description="what happens where exact duplicates push a complainant out of its own k + 1 nearest: left out "
+        "all the same, or the control group has k + 1 members",
     )
     decimals: int | None = Field(
         None,
@@ -85,7 +86,7 @@ class CstSettings(MethodSettings):
         20,
         ge=0,
         le=1000,
-        description="times that the labels are permuted to see what is found where there is nothing to find",
+        description="permutations of the labels with which all is run again, for a comparison with chance; 0: none",
     )
     null_complainants: int = Field(
         1000, ge=1, le=1_000_000, description="most complainants of a group looked at per permutation"

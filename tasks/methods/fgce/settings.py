@@ -97,7 +97,7 @@ class FgceSettings(GraphSettings):
         199,
         ge=0,
         le=100_000,
-        description="times that labels are drawn anew within propensity strata, for the p of the infeasible share; "
+        description="times that labels are drawn again within propensity strata, for the p of the infeasible share; "
         "0: none",
     )
 

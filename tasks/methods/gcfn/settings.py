@@ -63,13 +63,15 @@ class GcfnSettings(MediatorSettings):
         gt=0,
         description="spread of the networks, in deviations of a mediator, above which a person is not identified",
     )
-    quantile: float = Field(0.95, gt=0, lt=1, description="quantile of the score's change that is told beside its mean")
+    quantile: float = Field(
+        0.95, gt=0, lt=1, description="quantile of the score's change that is reported next to its mean"
+    )
     refits: int = Field(
         0,
         ge=0,
         le=1000,
-        description="times that rows are resampled and one generator is trained anew, for the standard error of the "
-        "share of changed decisions (20 will do, at twice the time of ten networks); 0: none",
+        description="resamples on which one generator is trained again, for the interval of `share_changed`; 20 will "
+        "do, at twice the time of ten networks; 0: none",
     )
     prediction: GcfnPrediction | None = Field(
         None, description="predictors that are trained to be fair by these mediators; none if null: it takes minutes"

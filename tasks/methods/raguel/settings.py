@@ -59,8 +59,7 @@ class RaguelSettings(MethodSettings):
     )
     steps: bool = Field(
         True,
-        description="whether counterfactual points lie whole steps away, as offers always do (paper: false); a point "
-        "that is no whole step away in any column leaves nothing to offer",
+        description="whether counterfactual points lie whole steps away, as offers always do (paper: false)",
     )
     blocks: int = Field(10, ge=1, le=10_000, description="blocks of equal size that the list is cut into")
     block_column: str | None = Field(
@@ -69,20 +68,20 @@ class RaguelSettings(MethodSettings):
     )
     reach: Literal["next", "any"] = Field(
         "next",
-        description="whether applicants come into a block from the next one alone, or beside that in a list of its own "
-        "from any later one",
+        description="whether applicants come into a block from the next one alone, or, in a second list, from any "
+        "later one",
     )
     block_counts: tuple[Annotated[int, Field(ge=1, le=10_000)], ...] = Field(
-        (5, 10, 15, 20, 25, 30, 35), description="numbers of blocks for which the ratio of costs is told"
+        (5, 10, 15, 20, 25, 30, 35), description="numbers of blocks for which the ratio of costs is computed"
     )
     tolerances: tuple[Tolerance, ...] = Field(
-        (1 / 2, 1 / 3, 1 / 5, 1 / 8), description="tolerances for which it is told"
+        (1 / 2, 1 / 3, 1 / 5, 1 / 8), description="tolerances for which it is computed"
     )
     fewest: int = Field(
         30,
         ge=1,
         le=1_000_000,
-        description="groups with fewer applicants in the list are left out of it: a mean of few tells little",
+        description="groups with fewer applicants in the list are left out (`too_few_in_category`)",
     )
     asked: int = Field(
         20,
@@ -94,10 +93,10 @@ class RaguelSettings(MethodSettings):
         200,
         ge=0,
         le=10_000,
-        description="resamples of rows on which the model and its threshold are fitted anew, for the interval of the "
-        "ratio of recourse costs; 0: the model is held, and there is none",
+        description="resamples of rows on which the model and its threshold are refitted, for the interval of the "
+        "ratio of recourse costs; 0: none",
     )
-    alpha: float = Field(0.15, gt=0, lt=1, description="level of FA*IR, which stands beside or is the order")
+    alpha: float = Field(0.15, gt=0, lt=1, description="level of FA*IR")
     top: int = Field(1000, ge=1, le=100_000, description="ranks that FA*IR tests")
 
     @field_validator("block_counts", "tolerances")

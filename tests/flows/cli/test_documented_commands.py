@@ -9,6 +9,7 @@ import typer
 from conftest import REPOSITORY
 
 from flows.cli.main import app
+from flows.cli.reference import entries, page
 
 PAGES = ("README.md", "docs/*.md", "docs/methods/*.md", "data/README.md", "deployments/README.md")
 SHOWN = re.compile(r"`(evenhand [^`\n]+)`|^(evenhand [^\n]+)$", re.MULTILINE)
@@ -60,3 +61,14 @@ def test_commands_that_pages_show_are_taken(pattern: str) -> None:
     assert every
     faults = {f"{page}: {line}": why for page, line in every if (why := fault(shlex.split(line)[1:]))}
     assert faults == {}
+
+
+def test_the_reference_is_written_from_the_commands() -> None:
+    assert (REPOSITORY / "docs" / "commands.md").read_text() == page(), "run `make docs`"
+
+
+def test_every_command_and_parameter_has_a_meaning_and_every_command_an_example() -> None:
+    commands = list(entries())
+    assert len(commands) > 40
+    assert [entry.name for entry in commands if not (entry.summary() and entry.example())] == []
+    assert [entry.name for entry in commands if any(not p.help for p in entry.command.params)] == []
