@@ -233,8 +233,8 @@ def _cost(planned: Plan, stage_states: Sequence[Stand], lake: Lake, runs: Sequen
     if rows is None:
         return Cost(rows, about, None, None)
     if not donors:
-        left = [step.name for step in planned.steps if step.stage.name in remaining_stages]
-        return Cost(rows, about, expected_cost(planned.spec, left, rows, []).cpu_seconds, None, by_table=True)
+        steps = [step.name for step in planned.steps if step.stage.name in remaining_stages]
+        return Cost(rows, about, expected_cost(planned.spec, steps, rows, []).cpu_seconds, None, by_table=True)
     seconds, size = 0.0, 0.0
     for stage in remaining_stages:  # each by the run nearest in rows that has it
         donor = next((run for run in donors if any(p.stage == stage for p in run.partitions)), None)

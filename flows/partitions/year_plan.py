@@ -204,13 +204,13 @@ def expected_cost(
     speed, groups = yardstick_seconds() / measured.yardstick_seconds, group_count(spec) / measured.groups
     seconds = 0.0
     for step in steps:
-        own = next((run for run in near if step in run.cpu_seconds), None)
-        run = own or next((run for run in near_measured if step in run.cpu_seconds), None)
+        earlier = next((run for run in near if step in run.cpu_seconds), None)
+        run = earlier or next((run for run in near_measured if step in run.cpu_seconds), None)
         if run is None:  # of milliseconds, or a stage of the user's own
             continue
         rows, again = _looked_at(step, usable, spec), _draws(step, usable, spec) / _draws(step, run.usable, spec)
         cost = again * run.cpu_seconds[step] * grown(step, _looked_at(step, run.usable, spec), rows)
-        seconds += cost if own else cost * speed * (groups if step in _BY_GROUP else 1.0)
+        seconds += cost if earlier else cost * speed * (groups if step in _BY_GROUP else 1.0)
     nearest_run = next((run for run in (*near, *near_measured) if run.peak_mb), None)
     peak = 0.0
     if nearest_run is not None:
@@ -528,8 +528,8 @@ class _Planning:
             if run.value == partition.value and run.source_sha256 == partition.rows_sha256
         }
         # planning each of a thousand would take long
-        if own_runs and (held := own_runs.get(self._planned(partition).run)):
-            return PlannedPart(*words, "held", run=held.run, took=_cpu_seconds(held))
+        if own_runs and (run := own_runs.get(self._planned(partition).run)):
+            return PlannedPart(*words, "held", run=run.run, took=_cpu_seconds(run))
         return PlannedPart(*words, "to audit", cost=self.cost(partition))
 
     def cost(self, partition: Listed) -> Cost:

@@ -53,34 +53,34 @@ def _lines(room: Room) -> Iterator[Row]:
     steps = [step.name for step in plan(spec_of_part(spec, YEAR, chosen[0], lake)).steps]
     table = Measured(yardstick_seconds(), group_count(spec), tuple(past[chosen[at].value] for at in SHIPPED))
     for partition in chosen:
-        own = past[partition.value]
-        others = [past[other.value] for other in chosen if other.value != partition.value]
-        yield from _held(spec, steps, own, [], "the shipped table", MOST_OFF)
-        yield from _held(spec, steps, own, others, "runs of other lenders", MOST_OFF_BY_RUN)
+        run = past[partition.value]
+        other_runs = [past[other.value] for other in chosen if other.value != partition.value]
+        yield from _compared(spec, steps, run, [], "the shipped table", MOST_OFF)
+        yield from _compared(spec, steps, run, other_runs, "runs of other lenders", MOST_OFF_BY_RUN)
     if target := room.options.get("--write"):
         Path(target).write_text(json.dumps(_rounded(table), indent=1) + "\n", encoding="utf-8")
 
 
-def _held(
-    spec: AuditSpec, steps: Sequence[str], own: Past, past: Sequence[Past], by: str, most: float
+def _compared(
+    spec: AuditSpec, steps: Sequence[str], run: Past, past: Sequence[Past], by: str, most: float
 ) -> Iterator[Row]:
     """Forecasts of CPU time and memory against what a lender took."""
-    cost = expected_cost(spec, steps, own.usable, past)
-    took = {"CPU time": sum(own.cpu_seconds.values()), "memory": max(own.peak_mb.values())}
+    cost = expected_cost(spec, steps, run.usable, past)
+    took = {"CPU time": sum(run.cpu_seconds.values()), "memory": max(run.peak_mb.values())}
     for what, expected in (("CPU time", cost.cpu_seconds), ("memory", cost.peak_mb)):
         ratio = expected / took[what]
         unit = "CPU s" if what == "CPU time" else "MB"
         met = against(f"within {most:.0%}", abs(ratio - 1) <= most)
-        found = f"expected {expected:,.1f}, took {took[what]:,.1f} {unit}"
-        yield row("year, drawn", own.usable, f"{what} by {by}", ratio=ratio, found=found, **met)
+        figures = f"expected {expected:,.1f}, took {took[what]:,.1f} {unit}"
+        yield row("year, drawn", run.usable, f"{what} by {by}", ratio=ratio, found=figures, **met)
 
 
 def _chosen(lenders: Sequence[Listed]) -> list[Listed]:
     """The lender nearest to each size, none twice."""
-    left, chosen = [lender for lender in lenders if not lender.too_few], []
+    remaining, chosen = [lender for lender in lenders if not lender.too_few], []
     for size in SIZES:
-        nearest = min(left, key=lambda lender: abs(lender.usable / size - 1))
-        left.remove(nearest)
+        nearest = min(remaining, key=lambda lender: abs(lender.usable / size - 1))
+        remaining.remove(nearest)
         chosen.append(nearest)
     return chosen
 
