@@ -387,7 +387,7 @@ _NAMED = 3
 """Groups that a sentence names; it counts more of them."""
 _LADDER = """
     SELECT decision_maker, protected_attribute, "group", if(blocks = '', 'none', blocks) AS adjusted_for,
-           estimator, average_over, "primary" AS judged, -value AS difference, -high AS low, -low AS high, odds_ratio,
+           estimator, average_over, "primary" AS judged, value AS difference, low, high, odds_ratio,
            n, events AS denied, support, rv AS robustness_value, e_value, e_value_near, reason
     FROM published_adjusted WHERE run = $run AND ($group IS NULL OR "group" = $group)
     ORDER BY decision_maker, protected_attribute, "group", rung,
@@ -482,6 +482,7 @@ def adjusted(
     as_json: SqlJsonOption = False,
 ) -> None:
     """Print the ladder of a run: differences of approval among more and more similar applicants, with intervals."""
+    from schemas.tables.verdicts import approval_of  # loads pyarrow
     from tasks.methods.adjusted.algorithm.detection import ENOUGH_SUPPORT
 
     table_query = (
@@ -494,6 +495,9 @@ def adjusted(
         groups = 'SELECT DISTINCT "group" FROM published_adjusted WHERE run = $run'
         group_names = ask(lake, run, groups, {}).to_pydict()["group"]
         raise SpecError(f"no such group; of {group!r}: {nearest(group or '', sorted(group_names))}")
+    for row in rows:
+        row["difference"] = approval_of(row["difference"])
+        row["low"], row["high"] = approval_of(row["high"]), approval_of(row["low"])
     print_answer(rows, list(rows[0]), "json" if as_json else "table")
     for row in () if as_json else ask(lake, run, _UNSEEN, {"group": group}).to_pylist():
         if row["rv"] is not None:

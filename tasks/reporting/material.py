@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
@@ -18,7 +18,7 @@ from schemas.audit.source import Source
 from schemas.audit.spec import Decision, Explain, Protected, StageSettings
 from schemas.questions import STATES
 from schemas.table import Table
-from schemas.tables.verdicts import PREFIX, PUBLISHED_MEASURES
+from schemas.tables.verdicts import PREFIX, PUBLISHED_MEASURES, measure_in_approval
 from schemas.terms import DecisionMaker, Note, State
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -189,6 +189,13 @@ class Measure:
     note: str = ""
 
     @property
+    def in_approval(self) -> "Measure":
+        """The measure in the sign that people read, as pages, workbook and trend print it."""
+        ends = {name: getattr(self, name) for name in ("measure", "value", "low", "high")}
+        turned = measure_in_approval(ends)
+        return self if turned == ends else replace(self, **turned)
+
+    @property
     def withheld(self) -> bool:
         """Whether disclosure control took the value away (an undefined value keeps its n)."""
         return self.value is None and (self.n is None or self.reason.startswith("withheld"))
@@ -224,6 +231,7 @@ class View:
     """The measures of one method, decision maker and protected attribute."""
 
     rows: tuple[Measure, ...]
+    """In the sign that people read."""
     maker: str
     attribute: str
     reference: str
@@ -370,7 +378,7 @@ class Material:
         labels = {name: column.label for name, column in self.settings.columns.items()}
         return tuple(
             View(
-                tuple(m for m in method_measures if m.protected_attribute == p.name),
+                tuple(m.in_approval for m in method_measures if m.protected_attribute == p.name),
                 maker,
                 p.name,
                 p.reference,

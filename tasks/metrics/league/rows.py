@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import norm
 
 from schemas.errors import SpecError, nearest
-from schemas.tables.verdicts import GONE
+from schemas.tables.verdicts import EFFECTS_ON_DENIAL, GONE, approval_of, in_approval, measure_in_approval
 from schemas.terms import DecisionMaker, Note, State, Theory
 from tasks.metrics.algorithm.measures import base_name, known_names
 from tasks.metrics.league.algorithm import (
@@ -352,7 +352,7 @@ class Standings:
     """All partitions by one measure of one group."""
 
     lines: tuple[Line, ...]
-    """In the order of the lower end of the pooled interval, the side beyond the limit first; then those without one."""
+    """By the end of the pooled interval that is nearer to the limit, those beyond it first; then those without one."""
     everybody: Figure | None
     """Of all rows of the year."""
     spread: Spread
@@ -370,7 +370,8 @@ class Standings:
 
 
 def of_verdict(row: Mapping[str, Any]) -> Figure:
-    """The figure of a row of the published table of verdicts."""
+    """The figure of a row of the published table of verdicts, in the sign of the pages."""
+    stored, row = row, in_approval(row)
     if row["withheld"]:
         return replace(WITHHELD, limit=row["limit"], side=row["side"] or "")
     logarithmic = row["scale"] == "log"
@@ -378,11 +379,19 @@ def of_verdict(row: Mapping[str, Any]) -> Figure:
     ends = {"low": row["plain_low"], "high": row["plain_high"], "judged_low": row["low"], "judged_high": row["high"]}
     limit = {"limit": row["limit"], "side": row["side"] or "", "p": row["p_breach"], "robustness": row["robustness"]}
     figure = Figure(**numbers, **ends, **limit, n=row["n"], state=row["state"], reason=row["reason"])
-    return replace(figure, detectable=row["detectable"] if row["detectable"] is not None else _detectable(figure))
+    if row["detectable"] is not None:
+        return replace(figure, detectable=row["detectable"])
+    # without a limit: of the effect on denial, in the sign of the row
+    smallest = {**stored, "detectable": _detectable(figure)}
+    return replace(figure, detectable=in_approval(smallest)["detectable"])
 
 
 def of_measure(row: Mapping[str, Any], *, covers: bool) -> Figure:
-    """The figure of a row of the published table of measures; its error is that of its interval, where that covers."""
+    """The figure of a row of the published table of measures, in the sign of the pages.
+
+    Its error is that of its interval, where that covers.
+    """
+    turns, row = row["measure"] in EFFECTS_ON_DENIAL, measure_in_approval(row)
     if row["value"] is None and (row["n"] is None or row["reason"].startswith("withheld")):
         return WITHHELD
     ranged = Note.RANGE in (row["note"] or "").split("; ")
@@ -393,8 +402,8 @@ def of_measure(row: Mapping[str, Any], *, covers: bool) -> Figure:
         ends = (math.log(low), math.log(high)) if logarithmic else (low, high)
         se = (ends[1] - ends[0]) / (2 * NORMAL_95)
     figure = Figure(row["value"], low, high, se=se, logarithmic=logarithmic, n=row["n"], state=row["state"])
-    compared = row["reference_group"] is not None
-    return replace(figure, reason=row["reason"], detectable=_detectable(figure) if compared else None)
+    detectable = None if row["reference_group"] is None else _detectable(figure)
+    return replace(figure, reason=row["reason"], detectable=approval_of(detectable) if turns else detectable)
 
 
 def _detectable(figure: Figure) -> float | None:
@@ -428,9 +437,12 @@ def standings(figures: Sequence[tuple[Entrant, Figure]], everybody: Figure | Non
         is_screened = bool(screening.screened[number])
         lines.append(Line(entrant, figure, difference, value, low, high, p_value, q, dependent, is_screened))
     side = next((figure.side for _, figure in figures if figure.side), "at_most")
-    # by the lower end of the pooled interval: first the largest where large is beyond the limit, else the smallest
-    sign = 1 if side == "at_least" else -1
-    lines.sort(key=lambda line: (line.pooled_low is None, sign * (line.pooled_low or 0.0), line.entrant.value))
+
+    def near(line: Line) -> float:
+        """The near end: the lower one where large is beyond the limit, turned so that the furthest comes first."""
+        return (line.pooled_high or 0.0) if side == "at_least" else -(line.pooled_low or 0.0)
+
+    lines.sort(key=lambda line: (line.pooled_low is None, near(line), line.entrant.value))
     tested = int(np.isfinite(p).sum())
     return Standings(tuple(lines), everybody, spread, logarithmic, tested, screening.by_chance, screening.false)
 

@@ -12,7 +12,7 @@ from xlsxwriter import Workbook
 from schemas.questions import QUESTIONS, STATES
 from schemas.table import Table
 from schemas.tables.applications import SOURCE_READ, VALIDATIONS, read_words, told
-from schemas.tables.verdicts import PUBLISHED_WATERFALL, measure_in_approval
+from schemas.tables.verdicts import PUBLISHED_WATERFALL
 from schemas.terms import State, Theory
 from tasks.reporting.declared import all_declared, words
 from tasks.reporting.exports.report_json import groups
@@ -138,7 +138,7 @@ def _workbook(material: Material, decision: Decision, measures: tuple[Measure, .
         glossary += [(name, "measure", method.title, f"{m.words}: {m.meaning}") for name, m in method.measures.items()]
         glossary += [(term, "term", method.title, meaning) for term, meaning in method.glossary.items()]
     names = tuple(column.name for column in fields(Measure))
-    rows = tuple(tuple(measure_in_approval({name: getattr(m, name) for name in names}).values()) for m in measures)
+    rows = tuple(tuple(getattr(m.in_approval, name) for name in names) for m in measures)
     every = Sheet("Measures", names, rows, filtered=True)
     if material.measures and not measures:
         where = f"{len(material.measures):,} measures are too many for a sheet: they are in measures.parquet"
@@ -206,8 +206,8 @@ def _figures(material: Material, decision: Decision) -> Iterator[tuple[object, .
             label = named[m.measure].words if m.measure in named else m.measure
             detail = ", ".join(f"{name} {value}" for name, value in m.said.items())
             place = m.decision_maker, m.protected_attribute, m.group
-            # A difference of denial and its ends as points of approval, the lower end first.
-            points = (None if share is None else -100 * share for share in (m.value, m.high, m.low))
+            turned = m.in_approval
+            points = (None if share is None else 100 * share for share in (turned.value, turned.low, turned.high))
             yield "ladder", label, detail, *place, *points, m.n, STATES[State(m.state)].words
 
 

@@ -7,6 +7,7 @@ from typing import Final, Literal, NamedTuple
 
 from schemas import questions
 from schemas.questions import STATES
+from schemas.tables.verdicts import approval_of
 from schemas.terms import State, Theory
 from tasks.reporting.charts.rows import Forest
 from tasks.reporting.charts.values import MINUS, POINTS, WITHHELD, Mark, places_of
@@ -296,7 +297,7 @@ def _comparisons(key: Key, groups: Groups) -> tuple[Comparison, ...]:
 
 def _approval_points(effect: float) -> float:
     """A difference of denial as points of approval."""
-    return round(-100 * effect, DECIMALS) + 0.0
+    return round(100 * approval_of(effect), DECIMALS) + 0.0
 
 
 def _comparison(
