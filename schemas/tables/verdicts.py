@@ -339,7 +339,7 @@ TREND = Table(
 MONITORING = Table(
     "monitoring",
     "Every judged group of every theory over the years: the years so far against the limit, and each year against "
-    "those before it. Of a ratio all changes are ratios too.",
+    "those before it, in the sign of the pages. Of a ratio all changes are ratios too.",
     (
         *_SERIES[:2],
         Column("theory", "string", "what kind of harm it is about", codes=tuple(Theory)),

@@ -5,6 +5,7 @@ import math
 import pytest
 from scipy.stats import norm
 
+from schemas.terms import Theory
 from tasks.metrics.league.rows import WITHHELD, Entrant, Figure, of_measure, of_verdict, standings
 
 MEASURE = {
@@ -12,6 +13,7 @@ MEASURE = {
     **{"note": "", "state": "no_limit", "reason": "no limit is set"},
 }
 VERDICT = {
+    **{"theory": Theory.APPROVAL_RATES, "role": "primary"},
     **{"value": 0.7, "low": 0.6, "high": 0.81, "plain_low": 0.58, "plain_high": 0.84, "se": 0.09, "scale": "log"},
     **{"bias": 0.0, "limit": 0.8, "side": "at_least", "p_breach": 0.07, "robustness": None, "detectable": 0.65},
     **{"n": 90, "state": "inconclusive", "reason": "r", "withheld": False},
@@ -50,7 +52,7 @@ def test_ratios_are_pooled_on_their_logarithm():
 
 
 def test_a_printed_thousandth_is_told_by_estimate_error_and_bias():
-    of = {"se": 0.05, "limit": 0.02, "side": "at_most", "scale": "linear", "p_breach": 0.001}
+    of = {"theory": Theory.SIMILAR_APPLICANTS, "se": 0.05, "limit": 0.02, "side": "at_most", "scale": "linear", "p_breach": 0.001}
     ends = {"value": 0.32, "plain_low": 0.222, "plain_high": 0.418, "low": 0.23, "high": 0.4}
     found = table(of_verdict({**VERDICT, **of, **ends}), of_verdict({**VERDICT, **of, **ends, "bias": 0.1}))
     assert found.lines[0].p == pytest.approx(norm.sf(6), rel=0.05)
@@ -60,7 +62,7 @@ def test_a_printed_thousandth_is_told_by_estimate_error_and_bias():
 
 
 def test_screened_needs_both_q_and_the_verdict_interval():
-    far = {"value": 0.32, "se": 0.05, "low": 0.2, "high": 0.4, "p_breach": 0.001, "side": "at_most", "limit": 0.02}
+    far = {"theory": Theory.SIMILAR_APPLICANTS, "value": 0.32, "se": 0.05, "low": 0.2, "high": 0.4, "p_breach": 0.001, "side": "at_most", "limit": 0.02}
     beyond = of_verdict({**VERDICT, **far, "scale": "linear", "plain_low": 0.22, "plain_high": 0.42})
     across = of_verdict({**VERDICT, **far, "low": 0.01, "scale": "linear", "plain_low": 0.22, "plain_high": 0.42})
     assert [line.screened for line in table(beyond, across).lines] == [True, False]

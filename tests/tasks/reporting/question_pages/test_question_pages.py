@@ -231,7 +231,7 @@ def test_methods_that_point_apart_are_told_in_the_first_part():
 def test_measures_without_a_verdict_make_their_page_too():
     rows = [measured("gcfn", "share_changed", "Black", 0.04)]
     page = pages(measures=with_measures(*rows))["causal-model"]
-    assert column(page, "Net turned favourable by generated records, of 100")["Black"].text == "4"
+    assert column(page, "By generated records, points")["Black"].text == "\N{MINUS SIGN}4"
     assert column(page, "State")["Black"].text == "Not run"
 
 
