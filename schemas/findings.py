@@ -4,27 +4,16 @@ A count of people stands as ``{n}`` or ``{of}`` until the disclosure pass fills 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-NEXT = {
-    "copies": "Remove the copied rows at the source, then run the audit again.",
-    "missing": "Complete {part} in these files, first where the denied lack it most; then run the audit again.",
-    "undecided": "Read 20 of the withdrawn or incomplete files of {group}; ask who proposed to withdraw.",
-    "part": "Read 20 denied files of that part beside their approved matches; ask who decides there.",
-    "place": "Test the rule about place: run it with and without place on last year's files.",
-    "through": "Compare the rules of the branches, officers or channels that the file names.",
-    "ratio": "Read all denied files of {group}. They are few.",
-    "bands": "Add the figure itself in place of its band.",
-    "form": "Add the columns by which the lender decides; compare the estimates of the table readings.",
-    "no_noise": "Read the rule: a lender who decides without chance has one.",
-}
-"""Kind of finding -> what to do next."""
+from schemas.questions import sentences
 
 
 def next_step(finding: Mapping[str, Any]) -> str:
     """What to do next about a finding."""
-    return NEXT[finding["kind"]].format(part=finding["part"], group=finding["group"])
+    text: str = sentences("findings")["next"][finding["kind"]]
+    return text.format(part=finding["part"], group=finding["group"])
 
 
 _FILES = (
@@ -75,118 +64,103 @@ def command(finding: Mapping[str, Any], run: str) -> str:
 
 def sentence(finding: Mapping[str, Any]) -> str:
     """A finding in words, in points of approval."""
-    return _SENTENCES[finding["kind"]](finding)
+    kind = finding["kind"]
+    pattern: str = sentences("findings")["kinds"][kind]
+    words = {"group": finding["group"], "reference": finding.get("reference_group", "")}
+    return pattern.format(**words | _PLACES[kind](finding))
 
 
 def of_100(share: float) -> str:
     """A share as a whole number of 100."""
-    return f"{100 * share:.0f} of 100"
+    return _pattern("of_100", n=f"{100 * share:.0f}")
 
 
 def points(value: float) -> str:
     """A number of percentage points without its sign."""
     number = round(100 * abs(value))
-    return f"{number} point" if number == 1 else f"{number} points"
+    one, several = sentences("findings")["point"]
+    return str(one if number == 1 else several).format(n=number)
+
+
+def _pattern(name: str, **words: object) -> str:
+    text: str = sentences("findings")[name]
+    return text.format(**words)
 
 
 def _less_often(value: float) -> str:
-    return f"{points(value)} {'less' if value > 0 else 'more'} often"
+    return _pattern("less" if value > 0 else "more", size=points(value))
 
 
-def of_copies(finding: Mapping[str, Any]) -> str:
+def _range(finding: Mapping[str, Any]) -> str:
+    return _pattern("range", low=f"{100 * finding['low']:.0f}", high=f"{100 * finding['high']:.0f}")
+
+
+def of_copies(finding: Mapping[str, Any]) -> dict[str, Any]:
     """Rows that are equal."""
-    ending = "All were counted." if finding["kept"] else "Each application was counted once."
-    return f"{{of}} rows hold copies: {{n}} are equal to an earlier row in every cell. {ending}"
+    return {"ending": _pattern("kept" if finding["kept"] else "left_out")}
 
 
-def of_missing(finding: Mapping[str, Any]) -> str:
+def of_missing(finding: Mapping[str, Any]) -> dict[str, Any]:
     """Files without a column."""
     sides = {finding["group"]: finding["shares"], finding["reference_group"]: finding["shares_reference"]}
     group, decision = max(((g, k) for g in sides for k in (0, 1)), key=lambda at: sides[at[0]][at[1]])
     words = ("denied", "approved")
-    return (
-        f"{{n}} files lack {finding['part']}: {of_100(sides[group][decision])} {words[decision]} {group} applicants, "
-        f"{of_100(sides[group][1 - decision])} {words[1 - decision]} ones. With these, similar {finding['group']} "
-        f"applicants were approved between {_less_often(finding['high'])} and {_less_often(finding['low'])}."
-    )
+    return {
+        **{"part": finding["part"], "of": group},
+        **{"share": of_100(sides[group][decision]), "decision": words[decision]},
+        **{"other_share": of_100(sides[group][1 - decision]), "other_decision": words[1 - decision]},
+        **{"from_way": _less_often(finding["high"]), "to_way": _less_often(finding["low"])},
+    }
 
 
-def of_undecided(finding: Mapping[str, Any]) -> str:
+def of_undecided(finding: Mapping[str, Any]) -> dict[str, Any]:
     """Applications without a decision."""
-    return (
-        f"{of_100(finding['shares'][0])} {finding['group']} and {of_100(finding['shares_reference'][0])} "
-        f"{finding['reference_group']} applications ended without a decision. If the excess counts as denied, similar "
-        f"{finding['group']} applicants were approved {_less_often(finding['estimate'])}."
-    )
+    shares = {"share": of_100(finding["shares"][0]), "reference_share": of_100(finding["shares_reference"][0])}
+    return shares | {"way": _less_often(finding["estimate"])}
 
 
-def of_part(finding: Mapping[str, Any]) -> str:
+def of_part(finding: Mapping[str, Any]) -> dict[str, Any]:
     """A part of the group."""
     column, _, level = finding["part"].partition(": ")
-    return (
-        f"Where {column} is {level}, similar {finding['group']} applicants were approved "
-        f"{_less_often(finding['value'])} ({_range(finding)}). In all applications together: "
-        f"{_less_often(finding['estimate'])}."
-    )
+    ways = {"value_way": _less_often(finding["value"]), "way": _less_often(finding["estimate"])}
+    return {"column": column, "level": level, "range": _range(finding)} | ways
 
 
-def _range(finding: Mapping[str, Any]) -> str:
-    return f"{100 * finding['low']:.0f} to {100 * finding['high']:.0f}"
-
-
-def of_place(finding: Mapping[str, Any]) -> str:
+def of_place(finding: Mapping[str, Any]) -> dict[str, Any]:
     """What goes through places."""
     gap, effect = round(100 * finding["value"]), round(100 * finding["estimate"])
-    share = f"{gap} of the {points(finding['estimate'])}" if gap <= effect else f"More than the whole, {gap} points,"
-    return (
-        f"{share} go through where people live ({_range(finding)}): in one place, similar {finding['group']} "
-        "applicants were approved "
-        f"{_less_often(finding['remaining'])}."
-    )
+    name = "share_of_whole" if gap <= effect else "more_than_whole"
+    share = _pattern(name, n=gap, whole=points(finding["estimate"]))
+    return {"share": share, "range": _range(finding), "rest_way": _less_often(finding["remaining"])}
 
 
-def of_through(finding: Mapping[str, Any]) -> str:
+def of_through(finding: Mapping[str, Any]) -> dict[str, Any]:
     """What goes through branches, officers or channels."""
-    return (
-        f"{points(finding['value']).capitalize()} ({_range(finding)}) go through the branch, officer or channel: "
-        f"without it, similar {finding['group']} applicants were approved "
-        f"{_less_often(finding['estimate'] + finding['value'])}."
-    )
+    rest = _less_often(finding["estimate"] + finding["value"])
+    return {"size": points(finding["value"]).capitalize(), "range": _range(finding), "rest_way": rest}
 
 
-def of_ratio(finding: Mapping[str, Any]) -> str:
+def of_ratio(finding: Mapping[str, Any]) -> dict[str, Any]:
     """Denied over expected."""
-    return (
-        f"{{n}} of {{of}} {finding['group']} applicants were denied, {finding['value']:.1f} times as many as by the "
-        f"rule for {finding['reference_group']} applicants ({finding['low']:.1f} to {finding['high']:.1f})."
-    )
+    return {name: finding[name] for name in ("value", "low", "high")}
 
 
-def of_bands(finding: Mapping[str, Any]) -> str:
+def of_bands(finding: Mapping[str, Any]) -> dict[str, Any]:
     """What differences inside bands account for."""
-    return (
-        f"Figures are given in bands; differences inside the bands may account for {points(finding['value'])} of the "
-        f"{points(finding['estimate'])}."
-    )
+    return {"size": points(finding["value"]), "whole": points(finding["estimate"])}
 
 
-def of_form(finding: Mapping[str, Any]) -> str:
+def of_form(finding: Mapping[str, Any]) -> dict[str, Any]:
     """A second estimate that differs."""
-    return (
-        f"The result depends on the form of the rule: a second estimate, fitted where {finding['group']} applicants "
-        f"are, gives {_less_often(finding['value'])}, this one {_less_often(finding['estimate'])}."
-    )
+    return {"value_way": _less_often(finding["value"]), "way": _less_often(finding["estimate"])}
 
 
-def of_no_noise(finding: Mapping[str, Any]) -> str:
+def of_no_noise(finding: Mapping[str, Any]) -> dict[str, Any]:
     """A lender who decides without chance."""
-    return (
-        f"The columns explain {of_100(finding['value'])} parts of the decisions on {finding['reference_group']} "
-        "applicants: this lender decides by a rule, almost without chance."
-    )
+    return {"share": of_100(finding["value"])}
 
 
-_SENTENCES = {
+_PLACES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "copies": of_copies,
     "missing": of_missing,
     "undecided": of_undecided,
@@ -198,6 +172,7 @@ _SENTENCES = {
     "form": of_form,
     "no_noise": of_no_noise,
 }
+"""Kind of finding -> what fills its sentence."""
 
 
 def parts_sentence(group: str, minimum_n: int, limit: float, n: int, detectable: float) -> str:
@@ -210,10 +185,8 @@ def parts_sentence(group: str, minimum_n: int, limit: float, n: int, detectable:
         n: members of a part of which the next figure is told.
         detectable: the smallest effect in such a part that four of five audits would find.
     """
-    return (
-        f"No part of at least {minimum_n} {group} applicants was shown to differ by more than {points(limit)}; "
-        f"a part of {n} would have been seen at {points(detectable)}."
-    )
+    numbers = {"limit": points(limit), "n": n, "detectable": points(detectable)}
+    return _pattern("parts", least=minimum_n, group=group, **numbers)
 
 
 ENOUGH_CHOICES = 40

@@ -1,13 +1,17 @@
 """The one table of names: each question and each state of an answer, with the words that people read.
 
 Pages, terminal, ``report.json``, server, workbook, alerts and docs take their words from here. Keys are those of
-``schemas.terms``. Scope: names and sentences. How rows are judged: ``tasks.metrics``.
+``schemas.terms``; sentence patterns are in ``sentences.yaml``, terms of the glossary in ``glossary.yaml`` beside it.
+Scope: names and sentences. How rows are judged: ``tasks.metrics``.
 """
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
+from importlib.resources import files
+from textwrap import wrap
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
@@ -235,37 +239,59 @@ def words_by_domain(*names: str) -> DecisionWords:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# The part of docs/glossary.md that holds this table; ``make docs`` writes it.
+# Sentence patterns of the results, and the glossary, which ``make docs`` writes.
 
 
-BEGIN, END = "<!-- names: written by `make docs` -->", "<!-- end of names -->"
+def sentences(part: str) -> Mapping[str, Any]:
+    """The sentence patterns of one part; names in braces are filled in.
+
+    Args:
+        part: ``first_page``, ``question_pages`` or ``findings``.
+    """
+    patterns: Mapping[str, Any] = _content("sentences.yaml")[part]
+    return patterns
 
 
-def with_names(glossary: str) -> str:
-    """The text of the glossary with the questions and states of this version between its two marks."""
+@cache
+def _content(name: str) -> Mapping[str, Any]:
+    import yaml  # commands that print no sentence do without
+
+    text = files(__package__).joinpath(name).read_text(encoding="utf-8")
+    safe = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    content: Mapping[str, Any] = yaml.load(text, safe)  # noqa: S506 - in C where there is one
+    return content
+
+
+def glossary() -> str:
+    """docs/glossary.md: questions and states of this version, and every other term."""
+    content = _content("glossary.yaml")
     questions = [
-        f"| `{key}` | {q.words} | {q.short} | `{q.file}.html` | `{q.before}` |" for key, q in QUESTIONS.items()
+        (f"`{key}`", question.words, question.short, f"`{question.file}.html`", f"`{question.before}`")
+        for key, question in QUESTIONS.items()
     ]
     states = [
-        f"| `{key}` | {state.words} | {state.meaning} | {f'`{state.before}`' if state.before else ''} |"
+        (f"`{key}`", state.words, state.meaning, f"`{state.before}`" if state.before else "")
         for key, state in STATES.items()
     ]
-    head, rest = glossary.split(BEGIN)
-    _, tail = rest.split(END)
-    lines = (
-        *("## Questions", "", "| key | question | short name | page | before |", "| --- | --- | --- | --- | --- |"),
-        *(
-            *questions,
-            "",
-            "## States",
-            "",
-            "| key | printed | meaning | before |",
-            "| --- | --- | --- | --- |",
-            *states,
-        ),
-    )
-    return f"{head}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{tail}"
+    lines = [
+        *("# Glossary", "", "<!-- written by `make docs` from schemas/questions.py and schemas/glossary.yaml -->", ""),
+        *(line for paragraph in content["introduction"] for line in (*wrap(paragraph, 120), "")),
+        *_table("Questions", ("key", "question", "short name", "page", "before"), questions),
+        *_table("States", ("key", "printed", "meaning", "before"), states),
+        *_table("Terms", ("term", "meaning"), content["terms"].items()),
+        *_table("Reasons of refusal", ("reason", "meaning"), content["reasons"].items()),
+        *_table("Verdicts", ("verdict", "method", "meaning"), content["verdicts"]),
+        *_table("Suffixes of measures", ("suffix", "meaning"), content["suffixes"].items()),
+        *wrap(content["ends"], 120),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(title: str, header: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    yield from (f"## {title}", "", f"| {' | '.join(header)} |", f"|{' --- |' * len(header)}")
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+    yield ""
 
 
 if __name__ == "__main__":
-    sys.stdout.write(with_names(sys.stdin.read()))
+    sys.stdout.write(glossary())

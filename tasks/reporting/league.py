@@ -35,8 +35,8 @@ from tasks.reporting.trends import scale
 
 
 NO_RANKING: Final = (
-    "Rows are in the order of that end of the pooled interval that is nearer to the limit, or to no difference. That is "
-    "no ranking of {noun} whose intervals overlap."
+    "Rows are in the order of the end of the pooled interval that is nearer to the limit, or to no difference. That "
+    "is no ranking of {noun} whose intervals overlap."
 )
 LIMITS: Final = (
     "A state is that of the partition's own verdict, by its own limit and interval. It never follows from q, from a "

@@ -37,7 +37,7 @@ from tasks.reporting.text import count
 
 MOST_WORDS = 25
 MOST_WORDS_OF_WARNING = 12
-"""Of a warning that sentences.yaml does not know."""
+"""Of a warning that no sentence names."""
 MOST_WORDS_OF_WHO = 6
 Words = dict[str, str]
 

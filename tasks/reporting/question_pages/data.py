@@ -4,10 +4,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from importlib.resources import files
 from typing import Annotated, Literal, NamedTuple
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas import questions
@@ -35,7 +33,7 @@ from tasks.reporting.material import Material, Measure
 from tasks.reporting.text import Cell, Section, covers, p_cell
 
 # --------------------------------------------------------------------------------------------------------------------
-# Model of questions.yaml: what is a question's own, and the sentences that all pages share.
+# Model of the patterns of question pages in schemas/sentences.yaml: what is a question's own, and what all share.
 
 
 ScaleName = Literal["points", "of_100", "of_denied", "cost", "score"]
@@ -155,8 +153,7 @@ def declaration() -> Declaration:
     Raises:
         pydantic.ValidationError: the file is not of this form.
     """
-    text = files(__package__).joinpath("questions.yaml").read_text(encoding="utf-8")
-    return Declaration.model_validate(yaml.safe_load(text))
+    return Declaration.model_validate(questions.sentences("question_pages"))
 
 
 def in_words(measure: str) -> str:
