@@ -7,9 +7,9 @@ Scope: names and sentences. How rows are judged: ``tasks.metrics``.
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from textwrap import wrap
 from types import MappingProxyType
@@ -236,6 +236,28 @@ def words_by_domain(*names: str) -> DecisionWords:
     return next(
         (words for pattern, words in _DOMAINS if re.search(rf"\b(?:{pattern})\b", text, re.IGNORECASE)), LENDING
     )
+
+
+def rephrase_of(spec: Mapping[str, Any]) -> Callable[[str], str]:
+    """How a sentence about the run of a recorded spec is rephrased; groups, columns and the title stay as written."""
+    decision, protected = spec.get("decision") or {}, spec.get("protected") or ()
+    if own := decision.get("words"):
+        words = DecisionWords.model_validate(own)
+    else:
+        names = [decision.get("column") or "", *map(str, decision.get("favourable") or ())]
+        words = words_by_domain(*names, *map(str, decision.get("unfavourable") or ()))
+    fixed = {name for of in protected for name in (of["name"], of["reference"], *of["columns"], *(of["groups"] or ()))}
+    fixed |= {*(spec.get("columns") or ()), spec.get("title") or ""}
+    return partial(words.rephrase, names=frozenset(map(str, fixed)))
+
+
+SENTENCES_OF_ROWS: Final = ("reason", "sentence", "next")
+"""Columns of verdicts and findings that hold sentences."""
+
+
+def rephrase_rows(rows: Iterable[Mapping[str, Any]], rephrase: Callable[[str], str]) -> list[dict[str, Any]]:
+    """Rows of verdicts or findings with their sentences in the words of the decision."""
+    return [{**row, **{name: rephrase(row[name]) for name in SENTENCES_OF_ROWS if row.get(name)}} for row in rows]
 
 
 # --------------------------------------------------------------------------------------------------------------------

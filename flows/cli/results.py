@@ -420,20 +420,25 @@ def verdicts(
     raw: RawOption = False,
 ) -> None:
     """Print the state of every question, and of each judged group, with effect, verdict interval and limit."""
+    from flows.runs.index import run_of
+    from flows.runs.run_names import opened
     from schemas.findings import command
+    from schemas.questions import rephrase_of, rephrase_rows
     from schemas.tables.verdicts import effect_words, limit_words, published_findings  # loads pyarrow
     from schemas.tables.verdicts import published_verdicts as published
 
-    query = "SELECT * EXCLUDE (run) FROM told_verdicts WHERE run = $run AND ($theory IS NULL OR theory = $theory)"
+    query = "SELECT * FROM told_verdicts WHERE run = $run AND ($theory IS NULL OR theory = $theory)"
     rows = ask(lake, run, query, {"theory": theory}).to_pylist()
     if not rows:
         raise SpecError(f"the run has no row of {theory or 'verdicts'}; audit again to make it, or leave --theory out")
+    rephrase = rephrase_of(run_of(*opened(lake, rows[0]["run"])).spec)
+    rows = rephrase_rows(rows, rephrase)
     document = published(rows)
     findings: list[dict[str, Any]] = []
     if theory in (None, Theory.SIMILAR_APPLICANTS):
         with suppress(SpecError):  # an early run has no findings
             query = "SELECT * FROM published_verdict_findings WHERE run = $run"
-            findings = ask(lake, run, query, {}).to_pylist()
+            findings = rephrase_rows(ask(lake, run, query, {}).to_pylist(), rephrase)
     if as_json or format_ == "json":
         print_json(document | {"findings": published_findings(findings)})
     elif format_ == "csv":
@@ -593,7 +598,7 @@ def _print(league_of_year: "League", page: str) -> None:
                 "partition": league.called(line.entrant),
                 "rows": line.entrant.usable,
                 "n": figure.n,
-                "value": _interval(figure.value, figure.low, figure.high),
+                "value": figure.counts or _interval(figure.value, figure.low, figure.high),
                 "less all": _plain(line.difference),
                 "pooled": _interval(line.pooled, line.pooled_low, line.pooled_high),
                 "p": _chance(line.p),

@@ -12,7 +12,7 @@ from schemas.artifact import Partition
 from schemas.audit.file import parse, spec_text
 from schemas.audit.limits import GATE
 from schemas.errors import SpecError
-from schemas.questions import QUESTIONS, STATES, state_words
+from schemas.questions import QUESTIONS, STATES, rephrase_of, rephrase_rows, state_words
 from schemas.tables.verdicts import VERDICTS, effect_words, limit_words, row_words, state_of_row
 from schemas.terms import State, Theory
 from tasks.lake.store import Lake
@@ -274,7 +274,7 @@ def checks_of(lake: Lake, run: Run) -> Checks:
         IntegrityError: the table is not the one that was written.
     """
     table = run.published(VERDICTS.name)
-    rows = [] if table is None else lake.read(table).to_pylist()
+    rows = [] if table is None else rephrase_rows(lake.read(table).to_pylist(), rephrase_of(run.spec))
     theories = [row for row in rows if row["role"] == "theory"]
     gate = (run.spec.get("verdicts") or {}).get("gate") or (*GATE, Theory.OWN_LIMITS)
     limited = [row for row in rows if row["limit"] is not None and row["role"] != "theory"]

@@ -329,12 +329,19 @@ class Material:
         title = self.settings.title or self.settings.name
         return title if self.part is None else f"{title}, {self.part.column} {self.part.value}"
 
-    def rephrase_all(self, content: C) -> C:
-        """A page or a result with the words of the decision; groups, columns and the title stay as they are written."""
+    @cached_property
+    def _names(self) -> frozenset[str]:
         settings = self.settings
         attributes = {name for p in settings.protected for name in (p.name, *p.columns, p.reference, *p.groups)}
-        named = attributes | {m.group for m in self.measures} | {*settings.columns, self.title}
-        return settings.decision.wording.rephrase_all(content, named)
+        return frozenset(attributes | {m.group for m in self.measures} | {*settings.columns, self.title})
+
+    def rephrase(self, text: str) -> str:
+        """A sentence with the words of the decision; groups, columns and the title stay as they are written."""
+        return self.settings.decision.wording.rephrase(text, self._names)
+
+    def rephrase_all(self, content: C) -> C:
+        """The same of a page or a result."""
+        return self.settings.decision.wording.rephrase_all(content, self._names)
 
     @property
     def restricted(self) -> str:

@@ -291,14 +291,20 @@ def _figures(site: Site, then: Run, now: Run, *, independent: bool) -> "list[tup
             interval = f"[{written(ends[0])}, {written(ends[1])}]".replace("-", MINUS) if ends else "–"
             names = (lists.question_short(theory), maker, attribute, group, measure)
             numbers = [
-                Cell("withheld", "none")
-                if value is None
-                else Cell(f"{written(value).replace('-', MINUS)}{unit}", "number")
-                for value in (earlier["value"], current["value"], difference)
+                Cell(why, "none") if value is None else Cell(f"{written(value).replace('-', MINUS)}{unit}", "number")
+                for value, why in (
+                    *((row["value"], _missing(row)) for row in (earlier, current)),
+                    (difference, "–"),
+                )
             ]
             states = map(lists.run_state, (earlier["state"], current["state"]))
             rows.append((*map(Cell, names), *numbers, Cell(interval), *states))
     return rows
+
+
+def _missing(row: Mapping[str, Any]) -> str:
+    """Why there is no number: withheld, or the reason, such as the counts of few people."""
+    return "withheld" if row["withheld"] else str(row["reason"] or "not measured")
 
 
 def _plain(earlier: Mapping[str, Any], other: Mapping[str, Any]) -> float | None:

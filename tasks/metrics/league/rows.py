@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
@@ -162,6 +163,14 @@ class Census:
     """Of those done: partitions whose rows have changed since their run."""
     restricted: bool = False
     """Whether the spec names some partitions alone, so that there are others."""
+    withholds: bool = True
+    """Whether a few rows without a partition are not counted in public."""
+
+    @property
+    def outside(self) -> int | None:
+        """Rows that belong to no partition, as they are published."""
+        is_hidden = self.withholds and 0 < (self.without_value or 0) < FEW
+        return None if is_hidden else self.without_value
 
     @property
     def is_known(self) -> bool:
@@ -180,8 +189,9 @@ class Census:
         if not self.is_known:
             return f"{self.done} have a run; how many have none is not known here, as the year's data are not at hand."
         rest = f"{self.failed} failed, {self.not_begun} not begun"
-        n = self.without_value or 0
-        outside = f" {n:,} rows belong to none." if n >= FEW else " A few rows belong to none." if n else ""
+        n = self.outside
+        outside = " A few rows belong to none." if n is None and self.without_value else ""
+        outside = f" {n:,} {'row belongs' if n == 1 else 'rows belong'} to none." if n else outside
         stale = (
             f" {self.stale} of the runs are of rows that have changed since; audit them again." if self.stale else ""
         )
@@ -263,6 +273,7 @@ def _within(groups: tuple[str, ...], event: str, low: int | None, high: int | No
 
 
 NORMAL_95: Final = 1.959963984540054
+_COUNTS: Final = re.compile(r"[\d,]+ of [\d,]+( denied)?$")
 _POWER: Final = NORMAL_95 + float(norm.isf(0.2))
 """Normal quantiles of a two-sided 5 % test and of 80 % power."""
 LEAST_P: Final = 0.001
@@ -311,6 +322,12 @@ class Figure:
     state: str = State.NOT_RUN
     reason: str = ""
     withheld: bool = False
+
+    @property
+    def counts(self) -> str:
+        """The counts of a rate of so few people that nothing else is published, such as ``3 of 7``; else empty."""
+        counted = _COUNTS.match(self.reason) if self.value is None and not self.withheld else None
+        return counted[0] if counted else ""
 
     @property
     def is_pooled(self) -> bool:

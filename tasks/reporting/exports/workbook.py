@@ -18,7 +18,7 @@ from tasks.reporting.declared import all_declared, words
 from tasks.reporting.exports.report_json import groups
 from tasks.reporting.first_page.result import Decision
 from tasks.reporting.material import Material, Measure
-from tasks.reporting.text import FORMULA
+from tasks.reporting.text import AS_COUNTS, FORMULA, share_cell
 
 # --------------------------------------------------------------------------------------------------------------------
 # Rows as an XLSX workbook: equal rows give equal bytes, and no text of the data is ever a formula or a link.
@@ -137,6 +137,7 @@ def _workbook(material: Material, decision: Decision, measures: tuple[Measure, .
     for method in all_declared().values():
         glossary += [(name, "measure", method.title, f"{m.words}: {m.meaning}") for name, m in method.measures.items()]
         glossary += [(term, "term", method.title, meaning) for term, meaning in method.glossary.items()]
+    glossary = [(term, kind, of, material.rephrase(meaning)) for term, kind, of, meaning in glossary]
     names = tuple(column.name for column in fields(Measure))
     rows = tuple(tuple(getattr(m.in_approval, name) for name in names) for m in measures)
     every = Sheet("Measures", names, rows, filtered=True)
@@ -150,7 +151,9 @@ def _workbook(material: Material, decision: Decision, measures: tuple[Measure, .
             Sheet("Figures", _FIGURES, tuple(_figures(material, decision))),
             Sheet("Groups", _GROUPS, tuple(_groups(material)), filtered=True),
             Sheet("Checks", _names(VALIDATIONS), _cells(VALIDATIONS, material.rows(VALIDATIONS)), filtered=True),
-            Sheet("Waterfall", _names(PUBLISHED_WATERFALL), _cells(PUBLISHED_WATERFALL, falls), filtered=True),
+            Sheet(
+                "Waterfall", _names(PUBLISHED_WATERFALL), _cells(PUBLISHED_WATERFALL, map(_fall, falls)), filtered=True
+            ),
             every,
             Sheet("Glossary", ("term", "kind", "of", "meaning"), glossary, filtered=True),
         )
@@ -235,6 +238,13 @@ def _groups(material: Material) -> Iterator[tuple[object, ...]]:
                 row.state_words,
                 *numbers,
             )
+
+
+def _fall(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of the waterfall; a share of few people as its counts."""
+    if row["approval"] is None or row["n"] is None or row["n"] >= AS_COUNTS:
+        return dict(row)
+    return {**row, "approval": share_cell(row["approval"], row["n"]).text}
 
 
 def _names(table: Table) -> tuple[str, ...]:
