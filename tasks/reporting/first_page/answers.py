@@ -401,12 +401,12 @@ def _against(theory: Theory, state: State, groups: Groups) -> str:
     if row is None or row.limit is None or row.role == "adds":
         few = state is State.INCONCLUSIVE
         return said("against", "open_few" if few else "plain", **words)[0]
-    is_ratio = theory in (Theory.APPROVAL_RATES, Theory.PATH_TO_APPROVAL)
+    kind = {Theory.APPROVAL_RATES: "ratio", Theory.PATH_TO_APPROVAL: "share"}.get(theory, "points")
     words |= _limit_words(theory, row)
     if state is not State.INCONCLUSIVE:
         words["side"] = said("against", "below" if state is State.OUTSIDE else "above")[0]
         words["which"] = _which(matching, rows, groups)
-        return said("against", "of_ratio" if is_ratio else "of_points", **words)[0]
+        return said("against", f"of_{kind}", **words)[0]
     if row.value is None:
         return said("against", "open_few", **words)[0]
     if theory is Theory.SIMILAR_APPLICANTS and (why := _kept_open(row, groups)):
@@ -414,7 +414,7 @@ def _against(theory: Theory, state: State, groups: Groups) -> str:
     effect = effect_of(theory, row.key, row, groups)
     if effect is None or not _crosses(theory, row, effect):
         return said("against", "open_corrected", **words)[0]
-    return said("against", "open_ratio" if is_ratio else "open_points", **words)[0]
+    return said("against", f"open_{kind}", **words)[0]
 
 
 def _judged_rows(theory: Theory, groups: Groups) -> list[Standing]:
@@ -438,8 +438,10 @@ def _which(matching: Sequence[Standing], rows: Sequence[Standing], groups: Group
 
 
 def _limit_words(theory: Theory, row: Row) -> dict[str, str]:
-    """The limit, and of a ratio its value and interval, as it was declared."""
-    if theory in (Theory.APPROVAL_RATES, Theory.PATH_TO_APPROVAL):
+    """The limit as declared, and of a ratio its value and interval; that of a path in the unit of its result."""
+    if theory is Theory.PATH_TO_APPROVAL:
+        return {"limit": f"{percent(row.limit or 0.0)} %"}
+    if theory is Theory.APPROVAL_RATES:
         ends = row.ends
         interval = "" if ends is None else f" ({ends[0]:.2f} to {ends[1]:.2f})"
         return {
@@ -468,9 +470,11 @@ def _crosses(theory: Theory, row: Row, effect: Effect) -> bool:
     """Whether the printed interval holds the limit."""
     if effect.low is None or effect.high is None or row.limit is None:
         return True
-    if theory in (Theory.APPROVAL_RATES, Theory.PATH_TO_APPROVAL):
+    if theory is Theory.APPROVAL_RATES:
         ends = row.ends
         return ends is None or ends[0] <= row.limit <= ends[1]
+    if theory is Theory.PATH_TO_APPROVAL:
+        return effect.low <= 100 * row.limit <= effect.high
     limit = 100 * (row.limit if row.limit_used is None else row.limit_used)
     return effect.low <= -limit <= effect.high
 

@@ -461,12 +461,13 @@ def _causal_order(view: View) -> tuple[str, ...]:
 
 def _wait(view: View) -> tuple[str, ...]:
     """A row is open by the number of people alone: how many would settle it if they come in a few years."""
+    is_old = (view.groups.run.years_old or 0) > MOST_TIMES  # nobody waits for applicants of that time
     for row in view.open_rows():
         now = None if row.n is None or row.n_reference is None else row.n + row.n_reference
         if row.bias or any((finding.attribute, finding.group) == row.key for finding in view.groups.run.findings):
             continue
         if row.needed is not None and now and row.needed > now:
-            if row.needed >= MOST_TIMES * now:
+            if row.needed >= MOST_TIMES * now or is_old:
                 return said("next", "wider")
             whose = said("whose", "both", **_named(view, row.key))[0]
             years = _years(row.needed / now)
@@ -476,7 +477,7 @@ def _wait(view: View) -> tuple[str, ...]:
     if not few:
         return ()
     key = next(iter(few))  # the largest of the first attribute
-    if least >= MOST_TIMES * few[key]:
+    if least >= MOST_TIMES * few[key] or is_old:
         return said("next", "wider")
     whose = said("whose", "group", **_named(view, key))[0]
     return said("next", "wait", needed=count(least), whose=whose, years=_years(least / few[key]))
