@@ -1,7 +1,7 @@
 """How a run ended, what a flow run is about, and texts of errors and checks without values of rows."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -227,6 +227,8 @@ class Checks:
     """Of each theory as a whole."""
     gate: frozenset[str]
     """Theories that decide the run's state."""
+    rephrase: Callable[[str], str] = str
+    """Sentences in the words of the decision."""
 
     @property
     def deciding(self) -> list[Row]:
@@ -242,6 +244,9 @@ class Checks:
 
     def message(self, state: State) -> str:
         """One line: how many limits are kept or not, and the worst check."""
+        return self.rephrase(self._message(state))
+
+    def _message(self, state: State) -> str:
         rows = self.deciding
         of_state = [row for row in rows if row["state"] == state and not row["withheld"]]
         if state is State.OUTSIDE:
@@ -274,11 +279,12 @@ def checks_of(lake: Lake, run: Run) -> Checks:
         IntegrityError: the table is not the one that was written.
     """
     table = run.published(VERDICTS.name)
-    rows = [] if table is None else rephrase_rows(lake.read(table).to_pylist(), rephrase_of(run.spec))
+    rephrase = rephrase_of(run.spec)
+    rows = [] if table is None else rephrase_rows(lake.read(table).to_pylist(), rephrase)
     theories = [row for row in rows if row["role"] == "theory"]
     gate = (run.spec.get("verdicts") or {}).get("gate") or (*GATE, Theory.OWN_LIMITS)
     limited = [row for row in rows if row["limit"] is not None and row["role"] != "theory"]
-    return Checks(sorted(limited, key=_order), theories, frozenset(map(str, gate)))
+    return Checks(sorted(limited, key=_order), theories, frozenset(map(str, gate)), rephrase)
 
 
 def shown(row: Row) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from schemas.questions import (
     STATES_BEFORE,
     DecisionWords,
     glossary,
+    rephrase_of,
+    rephrase_rows,
     row_now,
     spec_now,
     state_words,
@@ -135,6 +137,21 @@ def test_the_words_follow_from_the_names_of_the_decision_unless_the_spec_has_som
     decision = Decision(column=column, favourable=values[:1], unfavourable=values[1:])
     assert decision.wording.unit == unit
     assert decision.model_copy(update={"words": HIRING}).wording == HIRING
+
+
+def test_rows_of_a_recorded_run_are_told_in_the_words_of_its_decision():
+    spec = {
+        "title": "Approved loans",
+        "decision": {"column": "hired", "favourable": ["1"], "unfavourable": ["0"]},
+        "protected": [{"name": "sex", "columns": ["sex"], "reference": "m", "groups": {"Denied North": ["n"]}}],
+    }
+    row = {"reason": "nobody of the group was approved", "sentence": "Denied North applicants", "next": "", "n": 3}
+    [told] = rephrase_rows([row], rephrase_of(spec))
+    expected = {"reason": "nobody of the group was hired", "sentence": "Denied North candidates"}
+    assert told == row | expected
+    own = {**spec, "decision": {**spec["decision"], "words": {"unit": "people"}}}
+    assert rephrase_of(own)("approved applicants") == "approved people"
+    assert rephrase_of({})("approved applicants") == "approved applicants"
 
 
 REPLACED = (
