@@ -78,8 +78,8 @@ def of_100(share: float) -> str:
 def points(value: float) -> str:
     """A number of percentage points without its sign."""
     number = round(100 * abs(value))
-    one, several = sentences("findings")["point"]
-    return str(one if number == 1 else several).format(n=number)
+    singular, several = sentences("findings")["point"]
+    return str(singular if number == 1 else several).format(n=number)
 
 
 def _pattern(name: str, **words: object) -> str:

@@ -565,9 +565,9 @@ def read_spec(
             lines = {**remaining_lines, **dict.fromkeys(locations, 0)}
         except SpecError as error:
             messages.append(f"{name}: {error}")
-    given = [_file_location(key) for key in overrides or {}]
-    _add_unconfirmed(raw, parsed.marks, given)
-    _add_to_orders(raw, given)
+    set_locations = [_file_location(key) for key in overrides or {}]
+    _add_unconfirmed(raw, parsed.marks, set_locations)
+    _add_to_orders(raw, set_locations)
     spec, faults = check(raw, known_methods, (_filled_in, *also))
     placed = sorted(faults, key=lambda fault: _line(lines, fault.location))
     messages += [_described(name, lines, fault) for fault in placed]

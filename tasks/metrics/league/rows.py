@@ -326,8 +326,8 @@ class Figure:
     @property
     def counts(self) -> str:
         """The counts of a rate of so few people that nothing else is published, such as ``3 of 7``; else empty."""
-        counted = _COUNTS.match(self.reason) if self.value is None and not self.withheld else None
-        return counted[0] if counted else ""
+        match = _COUNTS.match(self.reason) if self.value is None and not self.withheld else None
+        return match[0] if match else ""
 
     @property
     def is_pooled(self) -> bool:
