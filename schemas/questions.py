@@ -268,7 +268,7 @@ def sentences(part: str) -> Mapping[str, Any]:
     """The sentence patterns of one part; names in braces are filled in.
 
     Args:
-        part: ``first_page``, ``question_pages`` or ``findings``.
+        part: ``first_page``, ``question_pages``, ``findings`` or ``messages``.
     """
     patterns: Mapping[str, Any] = _content("sentences.yaml")[part]
     return patterns

@@ -10,7 +10,7 @@ from flows.runs.disclosure import withheld_groups
 from flows.runs.index import read_manifest, report_named
 from schemas.artifact import Artifact
 from schemas.errors import IntegrityError, SpecError
-from schemas.questions import QUESTIONS, STATES
+from schemas.questions import QUESTIONS, STATES, sentences
 from schemas.report import report_now
 from schemas.tables.verdicts import PREFIX, PUBLICATION
 from schemas.terms import EVERYBODY, ExitCode, State, Theory
@@ -25,11 +25,6 @@ MOST_COLUMNS = 100
 _HEAD = 3
 """Lines to the headline, of which the second is always blank."""
 _CODES = {State.WITHIN: ExitCode.WITHIN, State.OUTSIDE: ExitCode.OUTSIDE}
-_MEANING = {
-    ExitCode.WITHIN: "every result with a limit lies within it",
-    ExitCode.OUTSIDE: "a result lies outside its limit",
-    ExitCode.INCONCLUSIVE: "inconclusive, or no limit set",
-}
 _PLAIN = str.maketrans({"\N{MINUS SIGN}": "-", "\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": " "})
 Said = Mapping[str, Any]
 
@@ -74,7 +69,7 @@ def _rooms(steps: int, notes: int) -> Iterator[tuple[int, int, bool]]:
 def exit_words(state: str) -> str:
     """The exit code of a state of an audit, and its meaning."""
     code = _CODES.get(State(state), ExitCode.INCONCLUSIVE)
-    return f"exit code {code.value}: {_MEANING[code]}"
+    return f"exit code {code.value}: {sentences('messages')['exit'][code.name.lower()]}"
 
 
 def _lines(
