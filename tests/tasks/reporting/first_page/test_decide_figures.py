@@ -43,7 +43,7 @@ def test_boston_as_in_the_example():
     assert printed == [
         ("All applicants", "n 197", "−23", "[−30, −17]"),
         ("Adjusted", "18 characteristics, n 197", "−14", "[−20, −7]"),
-        ("Nearest 15", "n 197", "−18", "[−25, −12]"),
+        ("Nearest 15 applicants", "n 197", "−18", "[−25, −12]"),
     ]
     assert {each.shown_limit for each in found.comparisons} == {"−5"}
     assert {each.interval for each in found.comparisons} == {"verdict"}
