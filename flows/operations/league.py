@@ -339,7 +339,8 @@ def document(league: League) -> dict[str, Any]:
             "all": None if table.everybody is None else asdict(table.everybody),
             "rows": [
                 # Who, the own figure of the partition, and what the league adds to it.
-                asdict(line.entrant)
+                {"partition": line.entrant.value}
+                | asdict(line.entrant)
                 | asdict(line.figure)
                 | {key: value for key, value in asdict(line).items() if key not in ("entrant", "figure")}
                 for line in table.lines

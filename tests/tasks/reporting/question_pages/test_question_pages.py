@@ -274,7 +274,7 @@ def test_a_share_without_each_assumed_effect_is_a_range():
 
 def test_tests_that_speak_against_the_assumed_graph_stand_in_the_answer():
     run = replace(boston(), rows=(*boston().rows, whole(Theory.CAUSAL_MODEL, OUTSIDE), effect_by_graph()))
-    for rejected, titles in ((1, ["Tests speak against the assumed graph"]), (0, [])):
+    for rejected, titles in ((1, ["These data contradict the assumed causal model"]), (0, [])):
         tests = built(GRAPH_TESTS, [{"tests": 2, "rejected": rejected}])
         answer = part(pages(run, graph_tests=tests)["causal-model"], "answer")
         assert [each.title for each in answer.notices] == titles
