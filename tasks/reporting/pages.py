@@ -454,7 +454,7 @@ def shown_first(material: Material, decision: Decision) -> dict[str, object]:
     return {
         "who": who,
         "decisions": decisions,
-        "why": f"pages/{WHY}.html",
+        "why": "" if about.used == about.rows else f"pages/{WHY}.html",  # nothing is left out
         "when": (texts["audited"].format(day=about.day), state, *open_),
         "decision": decision,
         "forest": forest(decision.figures),
