@@ -69,7 +69,7 @@ docs: $(STAMP)
 	$(BIN)/python -m flows.operations.dictionary > docs/tables.md
 	$(BIN)/python -m flows.operations.environment_variables > docs/settings.md
 	$(BIN)/python -m schemas.report > schemas/report.schema.json
-	$(BIN)/python -m schemas.questions > docs/glossary.md
+	$(BIN)/python -m schemas.sentences > docs/glossary.md
 
 lock: $(STAMP)
 	$(BIN)/python deployments/locks.py $(UPGRADE)

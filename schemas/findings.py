@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from schemas.questions import sentences
+from schemas.sentences import sentences
 
 
 def next_step(finding: Mapping[str, Any]) -> str:

@@ -1,17 +1,14 @@
 """The one table of names: each question and each state of an answer, with the words that people read.
 
 Pages, terminal, ``report.json``, server, workbook, alerts and docs take their words from here. Keys are those of
-``schemas.terms``; sentence patterns are in ``sentences.yaml``, terms of the glossary in ``glossary.yaml`` beside it.
-Scope: names and sentences. How rows are judged: ``tasks.metrics``.
+``schemas.terms``; sentence patterns and the glossary are in ``schemas.sentences``.
+Scope: names, and words of the decision. How rows are judged: ``tasks.metrics``.
 """
 
 import re
-import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cache, partial
-from importlib.resources import files
-from textwrap import wrap
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
@@ -258,62 +255,3 @@ SENTENCES_OF_ROWS: Final = ("reason", "sentence", "next")
 def rephrase_rows(rows: Iterable[Mapping[str, Any]], rephrase: Callable[[str], str]) -> list[dict[str, Any]]:
     """Rows of verdicts or findings with their sentences in the words of the decision."""
     return [{**row, **{name: rephrase(row[name]) for name in SENTENCES_OF_ROWS if row.get(name)}} for row in rows]
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Sentence patterns of the results, and the glossary, which ``make docs`` writes.
-
-
-def sentences(part: str) -> Mapping[str, Any]:
-    """The sentence patterns of one part; names in braces are filled in.
-
-    Args:
-        part: ``first_page``, ``question_pages``, ``findings`` or ``messages``.
-    """
-    patterns: Mapping[str, Any] = _content("sentences.yaml")[part]
-    return patterns
-
-
-@cache
-def _content(name: str) -> Mapping[str, Any]:
-    import yaml  # commands that print no sentence do without
-
-    text = files(__package__).joinpath(name).read_text(encoding="utf-8")
-    safe = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    content: Mapping[str, Any] = yaml.load(text, safe)  # noqa: S506 - in C where there is one
-    return content
-
-
-def glossary() -> str:
-    """docs/glossary.md: questions and states of this version, and every other term."""
-    content = _content("glossary.yaml")
-    questions = [
-        (f"`{key}`", question.words, question.short, f"`{question.file}.html`", f"`{question.before}`")
-        for key, question in QUESTIONS.items()
-    ]
-    states = [
-        (f"`{key}`", state.words, state.meaning, f"`{state.before}`" if state.before else "")
-        for key, state in STATES.items()
-    ]
-    lines = [
-        *("# Glossary", "", "<!-- written by `make docs` from schemas/questions.py and schemas/glossary.yaml -->", ""),
-        *(line for paragraph in content["introduction"] for line in (*wrap(paragraph, 120), "")),
-        *_table("Questions", ("key", "question", "short name", "page", "before"), questions),
-        *_table("States", ("key", "printed", "meaning", "before"), states),
-        *_table("Terms", ("term", "meaning"), content["terms"].items()),
-        *_table("Reasons of refusal", ("reason", "meaning"), content["reasons"].items()),
-        *_table("Verdicts", ("verdict", "method", "meaning"), content["verdicts"]),
-        *_table("Suffixes of measures", ("suffix", "meaning"), content["suffixes"].items()),
-        *wrap(content["ends"], 120),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _table(title: str, header: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
-    yield from (f"## {title}", "", f"| {' | '.join(header)} |", f"|{' --- |' * len(header)}")
-    yield from (f"| {' | '.join(row)} |" for row in rows)
-    yield ""
-
-
-if __name__ == "__main__":
-    sys.stdout.write(glossary())

@@ -12,7 +12,8 @@ from schemas.artifact import Partition
 from schemas.audit.file import parse, spec_text
 from schemas.audit.limits import GATE
 from schemas.errors import SpecError
-from schemas.questions import QUESTIONS, STATES, rephrase_of, rephrase_rows, sentences, state_words
+from schemas.questions import QUESTIONS, STATES, rephrase_of, rephrase_rows, state_words
+from schemas.sentences import sentences
 from schemas.tables.verdicts import VERDICTS, effect_words, limit_words, row_words, state_of_row
 from schemas.terms import State, Theory
 from tasks.lake.store import Lake

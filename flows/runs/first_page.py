@@ -10,8 +10,9 @@ from flows.runs.disclosure import withheld_groups
 from flows.runs.index import read_manifest, report_named
 from schemas.artifact import Artifact
 from schemas.errors import IntegrityError, SpecError
-from schemas.questions import QUESTIONS, STATES, sentences
+from schemas.questions import QUESTIONS, STATES
 from schemas.report import report_now
+from schemas.sentences import sentences
 from schemas.tables.verdicts import PREFIX, PUBLICATION
 from schemas.terms import EVERYBODY, ExitCode, State, Theory
 from tasks.lake.store import Lake

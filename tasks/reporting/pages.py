@@ -411,8 +411,8 @@ def short(material: Material) -> dict[str, bytes]:
 def _frame(material: Material, linked: Iterable[tuple[str, str]]) -> Frame:
     """The frame around every page of the run."""
     s = material.settings
-    links = tuple((path, material.rephrase(words)) for path, words in linked)
-    return Frame(material.title, s.run, links, DIGESTS, restricted=material.restricted)
+    named = tuple((path, material.rephrase(words)) for path, words in linked)
+    return Frame(material.title, s.run, named, DIGESTS, restricted=material.restricted)
 
 
 def measured(material: Material) -> tuple[str, ...]:

@@ -17,13 +17,13 @@ from schemas.questions import (
     STATES,
     STATES_BEFORE,
     DecisionWords,
-    glossary,
     rephrase_of,
     rephrase_rows,
     row_now,
     spec_now,
     state_words,
 )
+from schemas.sentences import glossary
 from schemas.tables.verdicts import columns_in_approval, in_approval, measure_in_approval
 from schemas.terms import State, Theory
 from tasks.lake.storage import connected

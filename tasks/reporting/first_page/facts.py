@@ -8,21 +8,21 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Self
 
-from schemas import questions
+from schemas import sentences as patterns
 from schemas.questions import STATES
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.charts.values import POINTS, number, places_of, shortest
 from tasks.reporting.material import listed
 
 # --------------------------------------------------------------------------------------------------------------------
-# The sentences of the first page, from the one table of schemas.questions: every text that it prints, by name.
+# The sentences of the first page, from the one table of schemas.sentences: every text that it prints, by name.
 #
 # A name has one form or several, the longest first: of those that fit a number of words the first is printed.
 
 
 def sentences() -> Mapping[str, Any]:
     """All of them, by part and name."""
-    return questions.sentences("first_page")
+    return patterns.sentences("first_page")
 
 
 def forms(part: str, name: str) -> tuple[str, ...]:

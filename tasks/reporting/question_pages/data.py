@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from schemas import questions
 from schemas.audit.partition import unsampled
 from schemas.questions import STATES
+from schemas.sentences import sentences
 from schemas.tables.verdicts import VERDICTS, approval_of
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.charts.layout import WIDE, Text
@@ -153,7 +154,7 @@ def declaration() -> Declaration:
     Raises:
         pydantic.ValidationError: the file is not of this form.
     """
-    return Declaration.model_validate(questions.sentences("question_pages"))
+    return Declaration.model_validate(sentences("question_pages"))
 
 
 def in_words(measure: str) -> str:
