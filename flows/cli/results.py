@@ -422,8 +422,8 @@ def verdicts(
     """Print the state of every question, and of each judged group, with effect, verdict interval and limit."""
     from flows.runs.index import run_of
     from flows.runs.run_names import opened
-    from schemas.findings import command
     from schemas.questions import rephrase_of, rephrase_rows
+    from schemas.sentences import command
     from schemas.tables.verdicts import effect_words, limit_words, published_findings  # loads pyarrow
     from schemas.tables.verdicts import published_verdicts as published
 

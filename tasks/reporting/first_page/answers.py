@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from schemas.findings import ENOUGH_CHOICES
 from schemas.questions import QUESTIONS, STATES
+from schemas.sentences import ENOUGH_CHOICES
 from schemas.tables.verdicts import approval_of
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.charts.values import MINUS, POINTS, places_of

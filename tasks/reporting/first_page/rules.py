@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from schemas.findings import parts_sentence
+from schemas.sentences import parts_sentence
 from schemas.terms import State, Theory
 from tasks.reporting.first_page.answers import effects_of
 from tasks.reporting.first_page.facts import (

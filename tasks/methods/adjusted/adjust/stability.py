@@ -14,7 +14,7 @@ from scipy.stats import norm, t
 
 from schemas.audit.limits import Verdicts
 from schemas.errors import SpecError
-from schemas.findings import choices_sentence
+from schemas.sentences import choices_sentence
 from schemas.tables.readings import CHOICES
 from schemas.tables.verdicts import approval_of
 from schemas.terms import State, Theory
