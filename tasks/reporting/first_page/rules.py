@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from schemas.sentences import parts_sentence
 from schemas.terms import State, Theory
-from tasks.reporting.first_page.answers import effects_of
+from tasks.reporting.first_page.answers import MOST_OF_A_SENTENCE, effects_of
 from tasks.reporting.first_page.facts import (
     Files,
     Finding,
@@ -27,6 +27,7 @@ from tasks.reporting.first_page.facts import (
 )
 from tasks.reporting.first_page.result import DIFFERS, Effect, Headline, Question
 from tasks.reporting.material import capital, listed
+from tasks.reporting.plain_words import longest_sentence
 from tasks.reporting.text import count
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -255,12 +256,14 @@ def _confounder(view: View) -> tuple[str, ...]:
         if row is None or row.robustness is None:
             continue
         words = {"share": percent(row.robustness), "attribute": short(effect.key[0], 3)}
+        alone = forms("know", "confounder")[1].format(**words)
+        name = "confounder" if longest_sentence([alone]) <= MOST_OF_A_SENTENCE else "confounder_long"
         benchmark = run.strongest.get(effect.key)
         if benchmark is None:
-            return tuple(form.format(**words) for form in forms("know", "confounder")[1:])
+            return tuple(form.format(**words) for form in forms("know", name)[1:])
         words |= {"column": short(benchmark.column, 4)}
         words |= {"of_group": whole_percent(benchmark.of_group), "of_approval": whole_percent(benchmark.of_approval)}
-        return said("know", "confounder", **words)[:1]
+        return said("know", name, **words)[:1]
     return ()
 
 
