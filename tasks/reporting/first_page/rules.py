@@ -257,13 +257,13 @@ def _confounder(view: View) -> tuple[str, ...]:
             continue
         words = {"share": percent(row.robustness), "attribute": short(effect.key[0], 3)}
         alone = forms("know", "confounder")[1].format(**words)
-        name = "confounder" if longest_sentence([alone]) <= MOST_OF_A_SENTENCE else "confounder_long"
+        part = "know" if longest_sentence([alone]) <= MOST_OF_A_SENTENCE else "know_long"
         benchmark = run.strongest.get(effect.key)
         if benchmark is None:
-            return tuple(form.format(**words) for form in forms("know", name)[1:])
+            return tuple(form.format(**words) for form in forms(part, "confounder")[1:])
         words |= {"column": short(benchmark.column, 4)}
         words |= {"of_group": whole_percent(benchmark.of_group), "of_approval": whole_percent(benchmark.of_approval)}
-        return said("know", name, **words)[:1]
+        return said(part, "confounder", **words)[:1]
     return ()
 
 
