@@ -71,7 +71,7 @@ docs: $(STAMP)
 	$(BIN)/python -m flows.operations.spec_keys > docs/audit-spec.md
 	$(BIN)/python -m flows.cli.reference > docs/commands.md
 	$(BIN)/python -m schemas.report > schemas/report.schema.json
-	$(BIN)/python -m schemas.questions < docs/glossary.md > docs/glossary.new && mv docs/glossary.new docs/glossary.md
+	$(BIN)/python -m schemas.sentences > docs/glossary.md
 
 lock: $(STAMP)
 	$(BIN)/python deployments/locks.py $(UPGRADE)

@@ -1,13 +1,14 @@
 """The one table of names: each question and each state of an answer, with the words that people read.
 
 Pages, terminal, ``report.json``, server, workbook, alerts and docs take their words from here. Keys are those of
-``schemas.terms``. Scope: names and sentences. How rows are judged: ``tasks.metrics``.
+``schemas.terms``; sentence patterns and the glossary are in ``schemas.sentences``.
+Scope: names, and words of the decision. How rows are judged: ``tasks.metrics``.
 """
 
 import re
-import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
@@ -234,38 +235,23 @@ def words_by_domain(*names: str) -> DecisionWords:
     )
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The part of docs/glossary.md that holds this table; ``make docs`` writes it.
+def rephrase_of(spec: Mapping[str, Any]) -> Callable[[str], str]:
+    """How a sentence about the run of a recorded spec is rephrased; groups, columns and the title stay as written."""
+    decision, protected = spec.get("decision") or {}, spec.get("protected") or ()
+    if own := decision.get("words"):
+        words = DecisionWords.model_validate(own)
+    else:
+        names = [decision.get("column") or "", *map(str, decision.get("favourable") or ())]
+        words = words_by_domain(*names, *map(str, decision.get("unfavourable") or ()))
+    fixed = {name for of in protected for name in (of["name"], of["reference"], *of["columns"], *(of["groups"] or ()))}
+    fixed |= {*(spec.get("columns") or ()), spec.get("title") or ""}
+    return partial(words.rephrase, names=frozenset(map(str, fixed)))
 
 
-BEGIN, END = "<!-- names: written by `make docs` -->", "<!-- end of names -->"
+SENTENCES_OF_ROWS: Final = ("reason", "sentence", "next")
+"""Columns of verdicts and findings that hold sentences."""
 
 
-def with_names(glossary: str) -> str:
-    """The text of the glossary with the questions and states of this version between its two marks."""
-    questions = [
-        f"| `{key}` | {q.words} | {q.short} | `{q.file}.html` | `{q.before}` |" for key, q in QUESTIONS.items()
-    ]
-    states = [
-        f"| `{key}` | {state.words} | {state.meaning} | {f'`{state.before}`' if state.before else ''} |"
-        for key, state in STATES.items()
-    ]
-    head, rest = glossary.split(BEGIN)
-    _, tail = rest.split(END)
-    lines = (
-        *("## Questions", "", "| key | question | short name | page | before |", "| --- | --- | --- | --- | --- |"),
-        *(
-            *questions,
-            "",
-            "## States",
-            "",
-            "| key | printed | meaning | before |",
-            "| --- | --- | --- | --- |",
-            *states,
-        ),
-    )
-    return f"{head}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{tail}"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(with_names(sys.stdin.read()))
+def rephrase_rows(rows: Iterable[Mapping[str, Any]], rephrase: Callable[[str], str]) -> list[dict[str, Any]]:
+    """Rows of verdicts or findings with their sentences in the words of the decision."""
+    return [{**row, **{name: rephrase(row[name]) for name in SENTENCES_OF_ROWS if row.get(name)}} for row in rows]

@@ -263,6 +263,16 @@ def _run_first(args: list[str]) -> list[str]:
 class Listed(TyperGroup):
     """Prints the commands with their whole lines."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take a first word that is no command as the run, where the group itself takes one."""
+        valued = {name: p for p in self.params for name in p.opts if not getattr(p, "is_flag", False)}
+        at = 0
+        while at < len(args) and args[at].startswith("-"):
+            at += 2 if args[at] in valued else 1
+        if "--run" in valued and at < len(args) and args[at] not in self.commands and "--run" not in args[:at]:
+            args = [*args[:at], "--run", *args[at:]]
+        return super().parse_args(ctx, args)
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 the library gives it
         """One section."""
         with formatter.section("Commands"):

@@ -387,7 +387,7 @@ _NAMED = 3
 """Groups that a sentence names; it counts more of them."""
 _LADDER = """
     SELECT decision_maker, protected_attribute, "group", if(blocks = '', 'none', blocks) AS adjusted_for,
-           estimator, average_over, "primary" AS judged, -value AS difference, -high AS low, -low AS high, odds_ratio,
+           estimator, average_over, "primary" AS judged, value AS difference, low, high, odds_ratio,
            n, events AS denied, support, rv AS robustness_value, e_value, e_value_near, reason
     FROM published_adjusted WHERE run = $run AND ($group IS NULL OR "group" = $group)
     ORDER BY decision_maker, protected_attribute, "group", rung,
@@ -420,20 +420,25 @@ def verdicts(
     raw: RawOption = False,
 ) -> None:
     """Print the state of every question, and of each judged group, with effect, verdict interval and limit."""
-    from schemas.findings import command
+    from flows.runs.index import run_of
+    from flows.runs.run_names import opened
+    from schemas.questions import rephrase_of, rephrase_rows
+    from schemas.sentences import command
     from schemas.tables.verdicts import effect_words, limit_words, published_findings  # loads pyarrow
     from schemas.tables.verdicts import published_verdicts as published
 
-    query = "SELECT * EXCLUDE (run) FROM told_verdicts WHERE run = $run AND ($theory IS NULL OR theory = $theory)"
+    query = "SELECT * FROM told_verdicts WHERE run = $run AND ($theory IS NULL OR theory = $theory)"
     rows = ask(lake, run, query, {"theory": theory}).to_pylist()
     if not rows:
         raise SpecError(f"the run has no row of {theory or 'verdicts'}; audit again to make it, or leave --theory out")
+    rephrase = rephrase_of(run_of(*opened(lake, rows[0]["run"])).spec)
+    rows = rephrase_rows(rows, rephrase)
     document = published(rows)
     findings: list[dict[str, Any]] = []
     if theory in (None, Theory.SIMILAR_APPLICANTS):
         with suppress(SpecError):  # an early run has no findings
             query = "SELECT * FROM published_verdict_findings WHERE run = $run"
-            findings = ask(lake, run, query, {}).to_pylist()
+            findings = rephrase_rows(ask(lake, run, query, {}).to_pylist(), rephrase)
     if as_json or format_ == "json":
         print_json(document | {"findings": published_findings(findings)})
     elif format_ == "csv":
@@ -482,6 +487,7 @@ def adjusted(
     as_json: SqlJsonOption = False,
 ) -> None:
     """Print the ladder of a run: differences of approval among more and more similar applicants, with intervals."""
+    from schemas.tables.verdicts import approval_of  # loads pyarrow
     from tasks.methods.adjusted.algorithm.detection import ENOUGH_SUPPORT
 
     table_query = (
@@ -494,6 +500,9 @@ def adjusted(
         groups = 'SELECT DISTINCT "group" FROM published_adjusted WHERE run = $run'
         group_names = ask(lake, run, groups, {}).to_pydict()["group"]
         raise SpecError(f"no such group; of {group!r}: {nearest(group or '', sorted(group_names))}")
+    for row in rows:
+        row["difference"] = approval_of(row["difference"])
+        row["low"], row["high"] = approval_of(row["high"]), approval_of(row["low"])
     print_answer(rows, list(rows[0]), "json" if as_json else "table")
     for row in () if as_json else ask(lake, run, _UNSEEN, {"group": group}).to_pylist():
         if row["rv"] is not None:
@@ -589,7 +598,7 @@ def _print(league_of_year: "League", page: str) -> None:
                 "partition": league.called(line.entrant),
                 "rows": line.entrant.usable,
                 "n": figure.n,
-                "value": _interval(figure.value, figure.low, figure.high),
+                "value": figure.counts or _interval(figure.value, figure.low, figure.high),
                 "less all": _plain(line.difference),
                 "pooled": _interval(line.pooled, line.pooled_low, line.pooled_high),
                 "p": _chance(line.p),

@@ -83,7 +83,7 @@ errors = console_of("stderr")
 def print_table(on: Console, names: Sequence[str], rows: Sequence[Sequence[Text]]) -> None:
     """Print a table: in columns on a terminal, where the last one wraps; else a row a line, tabs between cells.
 
-    No word or number is ever broken, and no line ends with blanks.
+    No word or number is ever broken. No line of a terminal ends with blanks; in a pipe every row has every tab.
 
     Args:
         on: where to print.
@@ -93,7 +93,7 @@ def print_table(on: Console, names: Sequence[str], rows: Sequence[Sequence[Text]
     cells = [[Text(name) for name in names], *([Text(" ").join(cell.split()) for cell in row] for row in rows)]
     if not on.is_terminal:
         for row in cells:
-            on.file.write(visible("\t".join(cell.plain for cell in row).rstrip()) + "\n")  # rich would expand the tabs
+            on.file.write(visible("\t".join(cell.plain.rstrip() for cell in row)) + "\n")  # rich would expand the tabs
         return
     widths = [max(cell.cell_len for cell in column) for column in zip(*cells, strict=True)][:-1]
     for row in cells:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,6 @@ from tasks.lake.store import Lake
 from tasks.metrics.algorithm.measures import covers
 from tasks.metrics.league.rows import (
     ACROSS,
-    FEW,
     SIZE,
     Asked,
     Census,
@@ -214,6 +213,7 @@ def make_league(spec: AuditSpec, year: int, lake: Lake, selection: Asked) -> Lea
     # The disclosure profile of the runs: `internal` if one withholds nothing, else that which withholds most.
     named = {str(entry.run.disclosure.get("profile") or "internal") for entry in lenders.values()}
     profile = "internal" if "internal" in named else max(named, key=lambda name: POLICIES[name].smallest)
+    census = replace(census, withholds=POLICIES[profile].protects or profile == "internal")
     across = _across(entries, census, profile, {subject.protected_attribute for subject in chosen})
     entrants = entrants_of(lenders, by.column)
     tables = {subject: _standings(subject, entries, entrants, across) for subject in chosen}
@@ -339,7 +339,8 @@ def document(league: League) -> dict[str, Any]:
             "all": None if table.everybody is None else asdict(table.everybody),
             "rows": [
                 # Who, the own figure of the partition, and what the league adds to it.
-                asdict(line.entrant)
+                {"partition": line.entrant.value}
+                | asdict(line.entrant)
                 | asdict(line.figure)
                 | {key: value for key, value in asdict(line).items() if key not in ("entrant", "figure")}
                 for line in table.lines
@@ -348,9 +349,8 @@ def document(league: League) -> dict[str, Any]:
         for subject, table in league.tables.items()
     ]
     heading = {"about": first_statement(noun_of(league.column)), "audit": league.audit, "year": league.year}
-    census = asdict(league.census)
-    if 0 < (league.census.without_value or 0) < FEW:
-        census["without_value"] = None  # a few rows without a partition are withheld
+    census = {name: n for name, n in asdict(league.census).items() if name != "withholds"}
+    census["without_value"] = league.census.outside
     counts = {"column": league.column, "profile": league.profile, "partitions": census}
     league_content: dict[str, Any] = _finite({**heading, **counts, "tables": tables})
     return league_content

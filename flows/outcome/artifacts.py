@@ -37,7 +37,7 @@ def unharmed(subject: str) -> Iterator[None]:
 
 def show_verdict(ending: Ending, run: Run, checks: Checks) -> None:
     """Show a published run: the verdict as text, the checks as a table, and a link to a report with an address."""
-    rows = [shown(row) for row in checks.rows]
+    rows = [{**shown(row), "question": checks.rephrase(str(shown(row)["question"]))} for row in checks.rows]
     with unharmed("the verdict"):
         create_markdown_artifact(key="verdict", markdown=page(ending, run, rows), description=ending.subject)
         create_table_artifact(key="checks", table=rows, description=f"limits of {run.run}, the worst first")

@@ -1,7 +1,7 @@
 """How a run ended, what a flow run is about, and texts of errors and checks without values of rows."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -12,7 +12,8 @@ from schemas.artifact import Partition
 from schemas.audit.file import parse, spec_text
 from schemas.audit.limits import GATE
 from schemas.errors import SpecError
-from schemas.questions import QUESTIONS, STATES, state_words
+from schemas.questions import QUESTIONS, STATES, rephrase_of, rephrase_rows, state_words
+from schemas.sentences import sentences
 from schemas.tables.verdicts import VERDICTS, effect_words, limit_words, row_words, state_of_row
 from schemas.terms import State, Theory
 from tasks.lake.store import Lake
@@ -227,6 +228,8 @@ class Checks:
     """Of each theory as a whole."""
     gate: frozenset[str]
     """Theories that decide the run's state."""
+    rephrase: Callable[[str], str] = str
+    """Sentences in the words of the decision."""
 
     @property
     def deciding(self) -> list[Row]:
@@ -242,29 +245,36 @@ class Checks:
 
     def message(self, state: State) -> str:
         """One line: how many limits are kept or not, and the worst check."""
+        return self.rephrase(self._message(state))
+
+    def _message(self, state: State) -> str:
         rows = self.deciding
         of_state = [row for row in rows if row["state"] == state and not row["withheld"]]
         if state is State.OUTSIDE:
             if not of_state:
-                return f"a result is outside its limit; {self._reason(state)}"
-            return f"{len(of_state)} of {len(rows)} outside the limit; {row_words(of_state[0])}"
+                return _pattern("outside_hidden", reason=self._reason(state))
+            return _pattern("outside", n=len(of_state), of=len(rows), row=row_words(of_state[0]))
         if state is State.WITHIN:
-            closest = f"; closest: {row_words(of_state[0])}" if of_state else ""
-            return f"{len(of_state)} of {len(rows)} within the limit, none outside{closest}"
+            row = row_words(of_state[0]) if of_state else ""
+            return _pattern("within_closest" if row else "within", n=len(of_state), of=len(rows), row=row)
         if not rows:
-            return f"no result could be held against a limit; {self._reason(state)}"
+            return _pattern("nothing", reason=self._reason(state))
         open_ = [row for row in rows if row["withheld"] or row["state"] != State.WITHIN]
-        return f"{len(open_)} of {len(rows)} inconclusive; {self._reason(State.INCONCLUSIVE)}"
+        return _pattern("inconclusive", n=len(open_), of=len(rows), reason=self._reason(State.INCONCLUSIVE))
 
     def _reason(self, state: State) -> str:
         """Why the first theory with a state has it; of none, that no theory counts."""
         gate_rows = [row for row in self.theories if row["theory"] in self.gate and row["state"] == state]
         gate_rows = gate_rows or [row for row in self.theories if row["theory"] in self.gate]
-        return (
-            f"{QUESTIONS[Theory(gate_rows[0]['theory'])].short}: {gate_rows[0]['reason']}"
-            if gate_rows
-            else "no question that counts has a limit"
-        )
+        if not gate_rows:
+            return _pattern("no_reason")
+        question = QUESTIONS[Theory(gate_rows[0]["theory"])].short
+        return _pattern("reason", question=question, reason=gate_rows[0]["reason"])
+
+
+def _pattern(name: str, **words: object) -> str:
+    text: str = sentences("messages")[name]
+    return text.format(**words)
 
 
 def checks_of(lake: Lake, run: Run) -> Checks:
@@ -274,11 +284,12 @@ def checks_of(lake: Lake, run: Run) -> Checks:
         IntegrityError: the table is not the one that was written.
     """
     table = run.published(VERDICTS.name)
-    rows = [] if table is None else lake.read(table).to_pylist()
+    rephrase = rephrase_of(run.spec)
+    rows = [] if table is None else rephrase_rows(lake.read(table).to_pylist(), rephrase)
     theories = [row for row in rows if row["role"] == "theory"]
     gate = (run.spec.get("verdicts") or {}).get("gate") or (*GATE, Theory.OWN_LIMITS)
     limited = [row for row in rows if row["limit"] is not None and row["role"] != "theory"]
-    return Checks(sorted(limited, key=_order), theories, frozenset(map(str, gate)))
+    return Checks(sorted(limited, key=_order), theories, frozenset(map(str, gate)), rephrase)
 
 
 def shown(row: Row) -> dict[str, Any]:

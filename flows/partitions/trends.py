@@ -291,7 +291,7 @@ def _result(
         names.update(rows["measure"].unique().to_pylist())
     # A measure that is chosen with those that compare it; else those of the headline, and those with a limit.
     measures = [
-        Measure(**row)
+        Measure(**row).in_approval
         for row in (rows.to_pylist() if rows.num_rows else ())
         if (row["measure"].startswith(measure) if measure else row["measure"] in _HEADLINES or row["state"] in _CHECKED)
     ]

@@ -12,6 +12,7 @@ from schemas.artifact import Artifact
 from schemas.errors import IntegrityError, SpecError
 from schemas.questions import QUESTIONS, STATES
 from schemas.report import report_now
+from schemas.sentences import sentences
 from schemas.tables.verdicts import PREFIX, PUBLICATION
 from schemas.terms import EVERYBODY, ExitCode, State, Theory
 from tasks.lake.store import Lake
@@ -25,11 +26,6 @@ MOST_COLUMNS = 100
 _HEAD = 3
 """Lines to the headline, of which the second is always blank."""
 _CODES = {State.WITHIN: ExitCode.WITHIN, State.OUTSIDE: ExitCode.OUTSIDE}
-_MEANING = {
-    ExitCode.WITHIN: "every result with a limit lies within it",
-    ExitCode.OUTSIDE: "a result lies outside its limit",
-    ExitCode.INCONCLUSIVE: "inconclusive, or no limit set",
-}
 _PLAIN = str.maketrans({"\N{MINUS SIGN}": "-", "\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": " "})
 Said = Mapping[str, Any]
 
@@ -74,7 +70,7 @@ def _rooms(steps: int, notes: int) -> Iterator[tuple[int, int, bool]]:
 def exit_words(state: str) -> str:
     """The exit code of a state of an audit, and its meaning."""
     code = _CODES.get(State(state), ExitCode.INCONCLUSIVE)
-    return f"exit code {code.value}: {_MEANING[code]}"
+    return f"exit code {code.value}: {sentences('messages')['exit'][code.name.lower()]}"
 
 
 def _lines(

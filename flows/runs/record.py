@@ -20,6 +20,7 @@ from schemas.artifact import Partition
 from schemas.audit.partition import unsampled
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError
+from schemas.questions import rephrase_of, rephrase_rows
 from schemas.table import Table
 from schemas.tables.applications import MODELS, SOURCE_READ, VALIDATIONS, told
 from schemas.tables.verdicts import (
@@ -132,7 +133,8 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
     report = storage.where(f"{folder}/report.html")
     measure_names = {row["measure"] for row in rows}
     titles = {name: {m: title for m, title in of.items() if m in measure_names} for name, of in HEADLINES.items()}
-    shown_titles = {name: of for name, of in titles.items() if of}
+    rephrase = rephrase_of(spec.model_dump())
+    shown_titles = {name: {m: rephrase(title) for m, title in of.items()} for name, of in titles.items() if of}
     [direction] = _table(lake, done, "publish", PUBLISHED_DECISION_DIRECTION).to_pylist()
     warnings = [*decision_direction.warnings(direction, spec.decision), *spec.remarks()]
     if spec.audited_model.kind not in ("none", "rule") and not _partition(done, "score").table(MODELS.name).rows:
@@ -149,7 +151,7 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
         state=_state(exact, spec),
         headline=rows,
         titles=shown_titles,
-        verdicts=verdicts,
+        verdicts=rephrase_rows(verdicts, rephrase),
         report=report,
         source_summary=source_summary,
         computed=computed,

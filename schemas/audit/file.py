@@ -11,10 +11,12 @@ from typing import Any, Final, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from schemas.audit.causal import is_order
 from schemas.audit.expectations import FORMS
 from schemas.audit.methods import Known, Methods, context
 from schemas.audit.spec import UNCONFIRMED, AuditSpec
 from schemas.errors import Location, SpecError, SpecFaultsError, nearest, raise_together
+from schemas.terms import Role
 
 # --------------------------------------------------------------------------------------------------------------------
 # Collects all faults of an audit spec: records what is wrong, substitutes a valid value, and validates again.
@@ -563,7 +565,9 @@ def read_spec(
             lines = {**remaining_lines, **dict.fromkeys(locations, 0)}
         except SpecError as error:
             messages.append(f"{name}: {error}")
-    _add_unconfirmed(raw, parsed.marks, [_file_location(key) for key in overrides or {}])
+    set_locations = [_file_location(key) for key in overrides or {}]
+    _add_unconfirmed(raw, parsed.marks, set_locations)
+    _add_to_orders(raw, set_locations)
     spec, faults = check(raw, known_methods, (_filled_in, *also))
     placed = sorted(faults, key=lambda fault: _line(lines, fault.location))
     messages += [_described(name, lines, fault) for fault in placed]
@@ -579,6 +583,26 @@ def _add_unconfirmed(raw: dict[str, Any], marks: Sequence[Mark], locations: Coll
     declared_keys = raw.get("unconfirmed") or []
     if unconfirmed_keys and isinstance(declared_keys, list) and ("unconfirmed",) not in locations:
         raw["unconfirmed"] = list(dict.fromkeys([*declared_keys, *unconfirmed_keys]))
+
+
+def _add_to_orders(raw: dict[str, Any], locations: Sequence[Location]) -> None:
+    """Put features that ``--set`` adds in the last tier of a causal order, as a guess to be confirmed."""
+    columns, methods = raw.get("columns"), raw.get("methods")
+    if not isinstance(columns, dict) or not isinstance(methods, dict):
+        return
+    added = dict.fromkeys(at[1] for at in locations if at[:1] == ("columns",) and len(at) > 1 and at[1] in columns)
+    roles = {name: column.get("role") or "" for name in added if isinstance(column := columns[name], dict)}
+    for method, settings in methods.items():
+        order = settings.get("causal_order") if isinstance(settings, dict) else None
+        if not is_order(order) or not order or ("methods", method, "causal_order") in locations:
+            continue
+        listed = {column for tier in order for column in tier}
+        new = [name for name, role in roles.items() if name not in listed and Role.EXCLUDED not in role]
+        if new:
+            settings["causal_order"] = [*order[:-1], [*order[-1], *new]]
+            guesses = raw.get("unconfirmed") or []
+            if isinstance(guesses, list):
+                raw["unconfirmed"] = list(dict.fromkeys([*guesses, f"methods.{method}.causal_order"]))
 
 
 def _filled_in(spec: AuditSpec, _: Collection[Location]) -> Iterator[SpecError]:

@@ -346,8 +346,13 @@ class AuditSpec(Strict):
                 yield SpecError(message, ("causal_graph", "mechanisms", column))
         missing = [feature for feature in self.features() if feature not in {*listed, *protected}]
         if missing:
-            message = f"{', '.join(missing)}: missing from the order; give every feature a tier"
-            yield SpecError(message, place)
+            tiers = ", ".join(f"[{', '.join(tier)}]" for tier in (*order[:-1], (*order[-1], *missing)))
+            yield SpecError(
+                f"{', '.join(missing)}: missing from the order, in which every feature has a tier; if no later column "
+                f"follows from {'it' if len(missing) == 1 else 'them'}: "
+                f"--set '{'.'.join(map(str, place))}=[{tiers}]'",
+                place,
+            )
 
     def _of_directions(self) -> Iterator[SpecError]:
         for name, direction in self.verdicts.direction.items():

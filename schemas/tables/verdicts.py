@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, overload
 
 from schemas.questions import QUESTIONS, WITHHELD
 from schemas.table import Column, Table
@@ -148,20 +148,32 @@ _ENDS = (("low", "high"), ("hull_low", "hull_high"), ("plain_low", "plain_high")
 _SIDES = {"at_most": "at_least", "at_least": "at_most"}
 
 
-def in_approval(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row in the sign that people read: group less reference group in approval; negative is approved less often.
+@overload
+def approval_of(effect: float) -> float: ...
+@overload
+def approval_of(effect: None) -> None: ...
+@overload
+def approval_of(effect: float | None) -> float | None: ...
+
+
+def approval_of(effect: float | None) -> float | None:
+    """An effect on denial as people read it: group less reference group in approval; negative is approved less often.
 
     Methods measure effects on denial, as papers print them, and so do the tables of the lake. This is the one place
-    where the sign turns. Ratios, costs, scores and limits of the spec's own keep their direction.
+    where the sign turns.
     """
+    return None if effect is None else 0.0 - effect  # and no negative zero
+
+
+def in_approval(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of verdicts in the sign that people read; ratios, costs, scores and own limits keep their direction."""
     turned = dict(row)
     is_difference = row["theory"] in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL) and row["scale"] != "log"
     if not is_difference or row["role"] == "theory":
         return turned
-    turned |= {name: None if row.get(name) is None else -row[name] for name in _SIGNED}
+    turned |= {name: approval_of(row.get(name)) for name in _SIGNED}
     for low, high in _ENDS:
-        ends = row.get(high), row.get(low)
-        turned[low], turned[high] = (None if end is None else -end for end in ends)
+        turned[low], turned[high] = approval_of(row.get(high)), approval_of(row.get(low))
     return turned | {"side": _SIDES.get(row["side"], row["side"])}
 
 
@@ -169,6 +181,7 @@ EFFECTS_ON_DENIAL: Final = frozenset(
     (
         *("adjusted_effect", "overlap_effect", "exchanged_effect"),
         *("st_effect", "cst_effect", "mediated_effect", "saturated_effect", "saturated_shift"),
+        *("delta", "share_changed"),
     )
 )
 """Measures that are differences of denial and whose names do not say so."""
@@ -178,8 +191,8 @@ def measure_in_approval(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of measures in the sign that people read, as ``in_approval`` does for verdicts."""
     if row["measure"] not in EFFECTS_ON_DENIAL:
         return dict(row)
-    ends = row["value"], row["high"], row["low"]
-    return {**row, **dict(zip(("value", "low", "high"), (None if end is None else -end for end in ends), strict=True))}
+    ends = {"low": approval_of(row["high"]), "high": approval_of(row["low"])}
+    return {**row, "value": approval_of(row["value"]), **ends}
 
 
 def columns_in_approval() -> dict[str, str]:
@@ -199,6 +212,18 @@ def published_verdicts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"columns": names, "rows": [[row.get(name) for name in names] for row in judged_rows]}
 
 
+FINDINGS_OF_EFFECTS: Final = frozenset(("missing", "part", "place", "through", "bands", "form"))
+"""Kinds of findings whose numbers are effects on denial; those of others are counts, shares and ratios."""
+
+
+def finding_in_approval(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of the table of findings in the sign that people read."""
+    if row["kind"] not in FINDINGS_OF_EFFECTS:
+        return dict(row)
+    ends = {"low": approval_of(row["high"]), "high": approval_of(row["low"])}
+    return {**row, "value": approval_of(row["value"]), **ends}
+
+
 FINDINGS_TOLD = (
     *("kind", "question", "protected_attribute", "group", "part", "value", "low", "high", "n", "sentence", "next"),
 )
@@ -207,7 +232,8 @@ FINDINGS_TOLD = (
 
 def published_findings(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Rows of the table of findings as ``findings`` of report.json and of the command."""
-    return {"columns": list(FINDINGS_TOLD), "rows": [[row[name] for name in FINDINGS_TOLD] for row in rows]}
+    turned = map(finding_in_approval, rows)
+    return {"columns": list(FINDINGS_TOLD), "rows": [[row[name] for name in FINDINGS_TOLD] for row in turned]}
 
 
 def effect_words(row: Mapping[str, Any]) -> str:
@@ -218,7 +244,7 @@ def effect_words(row: Mapping[str, Any]) -> str:
     if row["value"] is None:
         return ""
     row = in_approval(row)
-    number, unit = _unit(row)
+    number, unit = unit_of(row)
     value = number(row["value"]) + unit
     if row["low"] is None or row["high"] is None:
         return value
@@ -238,7 +264,7 @@ def limit_words(row: Mapping[str, Any]) -> str:
         return ""
     row = in_approval(row)
     side = "at least" if row["side"] == "at_least" else "at most"
-    _, unit = _unit(row)
+    _, unit = unit_of(row)
     limit = f"{100 * row['limit']:+g}".removeprefix("+") if unit else f"{row['limit']:.2f}"
     plain = row["theory"] in (Theory.MODEL_REASONS, Theory.OWN_LIMITS)
     return f"{side} {row['limit']:.3g}" if plain else f"{side} {limit}{unit}"
@@ -252,7 +278,7 @@ def row_words(row: Mapping[str, Any]) -> str:
     return ", ".join(filter(None, (f"{place} {effect}".rstrip(), limit_words(row))))
 
 
-def _unit(row: Mapping[str, Any]) -> tuple[Callable[[float], str], str]:
+def unit_of(row: Mapping[str, Any]) -> tuple[Callable[[float], str], str]:
     """How numbers of a row are printed, and their unit: differences of shares in points, all else plain.
 
     Points are whole where half the interval is two or more, as on pages. A score of reasons and the measures that a
@@ -313,7 +339,7 @@ TREND = Table(
 MONITORING = Table(
     "monitoring",
     "Every judged group of every theory over the years: the years so far against the limit, and each year against "
-    "those before it. Of a ratio all changes are ratios too.",
+    "those before it, in the sign of the pages. Of a ratio all changes are ratios too.",
     (
         *_SERIES[:2],
         Column("theory", "string", "what kind of harm it is about", codes=tuple(Theory)),

@@ -1,7 +1,7 @@
 """The judged effect as verdicts take it: its evidence from all readings, its parts, and the findings about it.
 
 Scope: rows of the tables that the stage ``adjust`` writes, and of copies, as evidence and as findings. States:
-``tasks.metrics.algorithm.verdicts``. Sentences: ``schemas.findings``.
+``tasks.metrics.algorithm.verdicts``. Sentences: ``schemas.sentences``.
 """
 
 import math
@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from schemas.audit.limits import Verdicts
-from schemas.findings import next_step, sentence
+from schemas.sentences import next_step, sentence
 from schemas.tables.readings import (
     CARRIERS,
     CHOICES,

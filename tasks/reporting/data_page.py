@@ -36,6 +36,7 @@ from tasks.reporting.material import Material, Rows, capital, listed
 from tasks.reporting.question_pages.charts import agreement
 from tasks.reporting.question_pages.data import in_words
 from tasks.reporting.text import (
+    AS_COUNTS,
     DASH,
     Cell,
     Link,
@@ -46,7 +47,7 @@ from tasks.reporting.text import (
     count,
     covers,
     number_cell,
-    percent,
+    share_cell,
     significant,
     state_cell,
 )
@@ -212,7 +213,7 @@ def _number(line: Line | None) -> Cell:
 def _approved(line: Line | None) -> Cell:
     if line is None or (line["approval"] is None and not line["withheld"]):
         return DASH
-    return EXCLUSIONS_WITHHELD if line["approval"] is None else number_cell(percent(line["approval"]))
+    return EXCLUSIONS_WITHHELD if line["approval"] is None else share_cell(line["approval"], line["n"])
 
 
 def missing(material: Material) -> Section:
@@ -223,7 +224,7 @@ def missing(material: Material) -> Section:
         "Feature": lambda row: Cell("Any feature" if row["reason"] == ANY else material.label(row["feature"])),
         "Why": lambda row: Cell(_REASONS[row["reason"]]),
         "Applications": lambda row: _count(row["missing"]),
-        "Approved, of those who lack it": lambda row: _share(row, "approval_missing"),
+        "Approved, of those who lack it": lambda row: _share(row, "approval_missing", row["missing"]),
         "Approved, of those who have it": lambda row: _share(row, "approval_present"),
     }
     note = "Of applications with a readable decision. An application may lack several. Exempt: need not be reported."
@@ -241,10 +242,10 @@ def missing(material: Material) -> Section:
     return Section("Missing values", "missing", tuple(words), tables=tables)
 
 
-def _share(row: Line, name: str) -> Cell:
+def _share(row: Line, name: str, n: int | None = None) -> Cell:
     if row[name] is None:
         return EXCLUSIONS_WITHHELD if row["withheld"] else DASH
-    return number_cell(percent(row[name]))
+    return share_cell(row[name], n)
 
 
 def _leak_words(material: Material, lacking: list[Line]) -> str:
@@ -285,6 +286,8 @@ METRICS = {
     "true_positive_rate": "Approved, of those the lender approved",
     "false_positive_rate": "Approved, of those the lender denied",
 }
+_OF_ALL = ("accuracy", "predicted_denial_rate")
+"""Shares of everybody in the group."""
 MODEL_MOST_ROWS = 50
 """Rows of a table on the page."""
 _CHANGE = {"up": "only up", "down": "only down", "free": "freely", "immutable": "not at all"}
@@ -311,8 +314,7 @@ def model(material: Material) -> Section:
             elif metric["value"] is None:
                 cells.append(Cell("withheld or undefined", "none"))
             else:
-                value = metric["value"]
-                cells.append(number_cell(significant(value) if name == "auc" else percent(value)))
+                cells.append(_metric(name, metric))
         rows.append(tuple(cells))
     note = (
         f"The first {len(rows)} of {len(of_group)} groups; measures.xlsx has the measures of all."
@@ -322,6 +324,15 @@ def model(material: Material) -> Section:
     header = ("Attribute", "Group", "n", *heads.values())
     table = TableView("Decisions of the model and of the lender", header, tuple(rows), note)
     return Section("The model compared with the lender", "model", (words,), tables=(table,))
+
+
+def _metric(name: str, metric: ModelRow) -> Cell:
+    """A figure of the model in a group; of few people the counts alone, and nothing that compares parts of them."""
+    if name == "auc" and (metric["n"] is None or metric["n"] >= AS_COUNTS):
+        return number_cell(significant(metric["value"]))
+    if name in _OF_ALL or metric["n"] is None or metric["n"] >= AS_COUNTS:
+        return share_cell(metric["value"], metric["n"])
+    return Cell("too few people", "none")
 
 
 def too_good(material: Material) -> Iterator[Notice]:

@@ -62,6 +62,8 @@ class Entry(_Declared):
 
     words: str
     unit: Unit | Literal["text"] = "text"
+    effect: bool = False
+    """Whether it is an effect on denial, which is printed as a difference in approval."""
     note: bool = False
     """Whether it is a remark on a row, printed once under the table; its first number has the mark."""
 

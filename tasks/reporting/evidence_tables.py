@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from schemas.tables.verdicts import PREFIX, PUBLISHED_MEASURES
+from schemas.tables.verdicts import PREFIX, PUBLISHED_MEASURES, approval_of
 from schemas.terms import Note
 from tasks.reporting import material
 from tasks.reporting.charts.values import MINUS
@@ -140,7 +140,7 @@ def entry(value: Any, column: Entry, withheld: bool, words: Callable[[str], str]
         with suppress(ValueError):  # a number such as 0.52381 has the digits of all others
             value = significant(float(value)) if "." in value else value
         return Noted(Cell(words(value)))
-    return Noted(Cell(written(value, column.unit), "number"))
+    return Noted(Cell(written(approval_of(value) if column.effect else value, column.unit), "number"))
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -35,8 +35,8 @@ from tasks.reporting.trends import scale
 
 
 NO_RANKING: Final = (
-    "Rows are in the order of the lower end of the pooled interval. That is no ranking of {noun} whose intervals "
-    "overlap."
+    "Rows are in the order of the end of the pooled interval that is nearer to the limit, or to no difference. That "
+    "is no ranking of {noun} whose intervals overlap."
 )
 LIMITS: Final = (
     "A state is that of the partition's own verdict, by its own limit and interval. It never follows from q, from a "
@@ -146,7 +146,11 @@ def standing(subject: Subject, table: Standings, noun: str, links: Mapping[str, 
         "Usable rows": lambda line: _count(line.entrant.usable),
         "n of the group": lambda line: _NONE if line.figure.withheld else _count(line.figure.n),
         "Value": lambda line: (
-            _NONE if line.figure.withheld else _estimate(subject, line.figure.value, line.figure.low, line.figure.high)
+            _NONE
+            if line.figure.withheld
+            else Cell(line.figure.counts)
+            if line.figure.counts
+            else _estimate(subject, line.figure.value, line.figure.low, line.figure.high)
         ),
         "Less that of all": lambda line: _signed(subject, line.difference),
         "Pooled": lambda line: _estimate(subject, line.pooled, line.pooled_low, line.pooled_high),

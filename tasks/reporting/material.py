@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
@@ -18,7 +18,7 @@ from schemas.audit.source import Source
 from schemas.audit.spec import Decision, Explain, Protected, StageSettings
 from schemas.questions import STATES
 from schemas.table import Table
-from schemas.tables.verdicts import PREFIX, PUBLISHED_MEASURES
+from schemas.tables.verdicts import PREFIX, PUBLISHED_MEASURES, measure_in_approval
 from schemas.terms import DecisionMaker, Note, State
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -189,6 +189,13 @@ class Measure:
     note: str = ""
 
     @property
+    def in_approval(self) -> "Measure":
+        """The measure in the sign that people read, as pages, workbook and trend print it."""
+        ends = {name: getattr(self, name) for name in ("measure", "value", "low", "high")}
+        turned = measure_in_approval(ends)
+        return self if turned == ends else replace(self, **turned)
+
+    @property
     def withheld(self) -> bool:
         """Whether disclosure control took the value away (an undefined value keeps its n)."""
         return self.value is None and (self.n is None or self.reason.startswith("withheld"))
@@ -224,6 +231,7 @@ class View:
     """The measures of one method, decision maker and protected attribute."""
 
     rows: tuple[Measure, ...]
+    """In the sign that people read."""
     maker: str
     attribute: str
     reference: str
@@ -321,12 +329,19 @@ class Material:
         title = self.settings.title or self.settings.name
         return title if self.part is None else f"{title}, {self.part.column} {self.part.value}"
 
-    def rephrase_all(self, content: C) -> C:
-        """A page or a result with the words of the decision; groups, columns and the title stay as they are written."""
+    @cached_property
+    def _names(self) -> frozenset[str]:
         settings = self.settings
         attributes = {name for p in settings.protected for name in (p.name, *p.columns, p.reference, *p.groups)}
-        named = attributes | {m.group for m in self.measures} | {*settings.columns, self.title}
-        return settings.decision.wording.rephrase_all(content, named)
+        return frozenset(attributes | {m.group for m in self.measures} | {*settings.columns, self.title})
+
+    def rephrase(self, text: str) -> str:
+        """A sentence with the words of the decision; groups, columns and the title stay as they are written."""
+        return self.settings.decision.wording.rephrase(text, self._names)
+
+    def rephrase_all(self, content: C) -> C:
+        """The same of a page or a result."""
+        return self.settings.decision.wording.rephrase_all(content, self._names)
 
     @property
     def restricted(self) -> str:
@@ -370,7 +385,7 @@ class Material:
         labels = {name: column.label for name, column in self.settings.columns.items()}
         return tuple(
             View(
-                tuple(m for m in method_measures if m.protected_attribute == p.name),
+                tuple(m.in_approval for m in method_measures if m.protected_attribute == p.name),
                 maker,
                 p.name,
                 p.reference,

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import yaml
 
 from schemas.audit.limits import Disclosure, Limits, RecourseLimits, SimilarLimits
-from schemas.questions import QUESTIONS, STATES
+from schemas.questions import LENDING, QUESTIONS, STATES, DecisionWords
 from schemas.terms import State, Theory
 from tasks.pipeline.method import Judged
 from tasks.pipeline.registry import METHODS, NAMES, OUTCOMES_METHOD
@@ -385,7 +385,7 @@ def files(material: Material) -> dict[str, bytes]:
     return {
         FIRST: first_page(material, decision, frame),
         **pages,
-        METHOD: method_page(material.settings.version),
+        METHOD: method_page(material.settings.version, material.settings.decision.wording),
         DOCUMENT: document(material, decision, (FIRST, *pages, METHOD, WORKBOOK)),
         WORKBOOK: workbook(material, decision),
     }
@@ -396,8 +396,9 @@ def sections(material: Material, decision: Decision) -> dict[str, Section]:
     named_sections = {**question_pages(material, decision), "quality": quality(material)}
     if limits := own_limits(material, run_of(material)):
         named_sections[QUESTIONS[Theory.OWN_LIMITS].file] = limits
-    behind = {evidence_path(name): evidence(material, name) for name in measured(material)}
-    return {f"pages/{name}.html": material.rephrase_all(section) for name, section in named_sections.items()} | behind
+    paths = {f"pages/{name}.html": section for name, section in named_sections.items()}
+    paths |= {evidence_path(name): evidence(material, name) for name in measured(material)}
+    return {path: material.rephrase_all(section) for path, section in paths.items()}
 
 
 def short(material: Material) -> dict[str, bytes]:
@@ -410,7 +411,8 @@ def short(material: Material) -> dict[str, bytes]:
 def _frame(material: Material, linked: Iterable[tuple[str, str]]) -> Frame:
     """The frame around every page of the run."""
     s = material.settings
-    return Frame(material.title, s.run, tuple(linked), DIGESTS, restricted=material.restricted)
+    named = tuple((path, material.rephrase(words)) for path, words in linked)
+    return Frame(material.title, s.run, named, DIGESTS, restricted=material.restricted)
 
 
 def measured(material: Material) -> tuple[str, ...]:
@@ -452,7 +454,7 @@ def shown_first(material: Material, decision: Decision) -> dict[str, object]:
     return {
         "who": who,
         "decisions": decisions,
-        "why": f"pages/{WHY}.html",
+        "why": "" if about.used == about.rows else f"pages/{WHY}.html",  # nothing is left out
         "when": (texts["audited"].format(day=about.day), state, *open_),
         "decision": decision,
         "forest": forest(decision.figures),
@@ -461,8 +463,8 @@ def shown_first(material: Material, decision: Decision) -> dict[str, object]:
     }
 
 
-def method_page(version: str) -> bytes:
-    """Definitions: the same bytes for every run of one version."""
+def method_page(version: str, words: DecisionWords = LENDING) -> bytes:
+    """Definitions: the same bytes for every run of one version whose decision has these words."""
     frame = Frame("", links=((FIRST, "First page"), (METHOD, "Definitions")), note=f"Evenhand {version}.")
-    section = Section("Definitions", "definitions", parts=definitions())
+    section = words.rephrase_all(Section("Definitions", "definitions", parts=definitions()))
     return page("page.html.j2", METHOD, frame=frame, section=section)

@@ -180,6 +180,17 @@ def percent(value: float) -> str:
     return _shorter(f"{100 * value:.1f}".removeprefix("-" * (abs(value) < 0.0005))) + f"{SPACE}%"
 
 
+AS_COUNTS = 10
+"""A share of fewer people than this is printed as its counts."""
+
+
+def share_cell(share: float, n: int | None) -> Cell:
+    """A share of people as percent; of few people as their counts, such as ``3 of 7``."""
+    if n is None or n >= AS_COUNTS:
+        return number_cell(percent(share))
+    return Cell(f"{round(share * n)} of {n}")
+
+
 def written(value: float, unit: Unit, form: Form = "") -> str:
     """A number with three significant digits and its unit; a difference has its sign."""
     text, suffix = _parts(value, unit, form)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from schemas.questions import QUESTIONS
-from schemas.tables.verdicts import MONITORING, TREND, Told
+from schemas.tables.verdicts import MONITORING, TREND, Told, in_approval
 from schemas.terms import ChangeState, State, Theory
 from tasks.metrics.algorithm.monitoring import Conditions, Monitored, MonitoringRule, YearEstimate, limit_words, monitor
 from tasks.reporting import declared
@@ -387,9 +387,9 @@ def follow(years: Sequence[YearVerdicts], rule: MonitoringRule) -> Followed:
 
 
 def year_estimates(year: YearVerdicts) -> list[YearEstimate]:
-    """The estimates of the judged groups of one year: only of rows that decide a verdict."""
+    """The estimates of the judged groups of one year, in the sign of the pages: only of rows that decide a verdict."""
     defined, estimates = year.groups or {}, []
-    for row in year.rows:
+    for row in map(in_approval, year.rows):
         if row["role"] != "primary":
             continue
         attribute, group = row["protected_attribute"], row["group"]

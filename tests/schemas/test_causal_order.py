@@ -35,6 +35,10 @@ def test_an_order_makes_every_edge_from_one_tier_to_a_later_one(place):
         ("[[purpose], [race], [income, history], [amount]]", "'race' is a protected attribute, which no column causes"),
         ("[[purpose], [income, history], [amount]]", "the protected attribute 'race' is missing"),
         ("[[race], [income], [amount]]", "purpose, history: missing from the order"),
+        (
+            "[[race], [purpose], [income], [amount]]",
+            "'methods.cst.causal_order=[[race], [purpose], [income], [amount, h",
+        ),
         ("[[race], [purpose], [income, history], [amount], [approved]]", "'approved' is the decision"),
         ("[]", "`graph: saturated` and `causal_order` belong together"),
     ],
@@ -45,6 +49,18 @@ def test_a_fault_of_the_order_names_the_column(place, order, fault):
     assert fault in str(error.value)
     assert "methods.cst" in str(error.value)
     assert "cycle" not in str(error.value)
+
+
+@pytest.mark.parametrize(("role", "last"), [("", "[amount, area]"), (", role: excluded", "[amount]")])
+def test_a_feature_that_is_set_joins_the_last_tier_as_a_guess(place, role, last):
+    text = ORDERED.replace("cst: {", f"cst: {{graph: saturated, causal_order: {ORDER}, ")
+    added = {"columns.area": f"{{type: continuous{role}}}"}
+    spec = read_spec(text, "s.yaml", {"source.path": str(place / "loans.csv"), **added}).spec
+    assert str(list(spec.causal_graph.order[-1])).replace("'", "") == last
+    assert spec.unconfirmed == (("methods.cst.causal_order",) if not role else ())
+    own = {"methods.cst.causal_order": ORDER.replace("[purpose]", "[purpose, area]"), "columns.area": "{type: binary}"}
+    spec = read_spec(text, "s.yaml", {"source.path": str(place / "loans.csv"), **own}).spec
+    assert (spec.causal_graph.order[1], spec.unconfirmed) == (("purpose", "area"), ())
 
 
 def test_an_edge_against_the_order_is_refused(place):

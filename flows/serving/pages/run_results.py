@@ -27,6 +27,7 @@ from flows.serving.pages.lists import (
 )
 from flows.serving.site import Field, Page, Site, Tables, made, missing, run_path
 from schemas.artifact import Artifact
+from schemas.questions import rephrase_of, rephrase_rows
 from schemas.tables.verdicts import columns_in_approval, effect_words, limit_words
 from tasks.reporting.text import Cell, Link, Section, guarded
 
@@ -115,7 +116,8 @@ def _answers(site: Site, run: str) -> Page:
     """The figures of the questions: a row for each judged group, in words."""
     verdicts = site.table(run, "verdicts")
     rows = []
-    for row in () if verdicts is None else verdicts.to_pylist():
+    records = [] if verdicts is None else rephrase_rows(verdicts.to_pylist(), rephrase_of(site.run(run).spec))
+    for row in records:
         if row["role"] not in ("primary", "adds"):
             continue
         effect = "withheld" if row["withheld"] else effect_words(row) or row["reason"]

@@ -13,8 +13,9 @@ from flows.runs.summary import Summary
 from flows.serving.index import Known
 from flows.serving.pages import lists
 from flows.serving.site import Field, Page, Site, Sorted, made, missing, run_path
-from schemas.tables.verdicts import VERDICTS
-from tasks.reporting.text import Cell, Link, Section, significant
+from schemas.tables.verdicts import VERDICTS, in_approval, unit_of
+from tasks.reporting.charts.values import MINUS
+from tasks.reporting.text import Cell, Link, Section
 
 # --------------------------------------------------------------------------------------------------------------------
 # The list of runs, newest first or in the requested order, 50 a page; the address has every filter and the order.
@@ -278,22 +279,32 @@ def _figures(site: Site, then: Run, now: Run, *, independent: bool) -> "list[tup
     for run in (then, now):
         artifact = run.published(VERDICTS.name)
         records = site.read(artifact).to_pylist() if artifact else []
-        verdicts.append({tuple(str(row[name]) for name in _KEY): row for row in records if row["role"] == "primary"})
+        primary = [in_approval(row) for row in records if row["role"] == "primary"]
+        verdicts.append({tuple(str(row[name]) for name in _KEY): row for row in primary})
     before, after = verdicts
     rows = []
     for key, current in after.items():
         if key in before:
             earlier, (theory, maker, attribute, group, measure, _) = before[key], key
             difference, ends = difference_of(earlier, current) if independent else (_plain(earlier, current), None)
-            interval = f"[{significant(ends[0])}, {significant(ends[1])}]" if ends else "–"
+            written, unit = unit_of(current)  # as the pages of the runs print it
+            interval = f"[{written(ends[0])}, {written(ends[1])}]".replace("-", MINUS) if ends else "–"
             names = (lists.question_short(theory), maker, attribute, group, measure)
             numbers = [
-                Cell("withheld", "none") if value is None else Cell(significant(value), "number")
-                for value in (earlier["value"], current["value"], difference)
+                Cell(why, "none") if value is None else Cell(f"{written(value).replace('-', MINUS)}{unit}", "number")
+                for value, why in (
+                    *((row["value"], _missing(row)) for row in (earlier, current)),
+                    (difference, "–"),
+                )
             ]
             states = map(lists.run_state, (earlier["state"], current["state"]))
             rows.append((*map(Cell, names), *numbers, Cell(interval), *states))
     return rows
+
+
+def _missing(row: Mapping[str, Any]) -> str:
+    """Why there is no number: withheld, or the reason, such as the counts of few people."""
+    return "withheld" if row["withheld"] else str(row["reason"] or "not measured")
 
 
 def _plain(earlier: Mapping[str, Any], other: Mapping[str, Any]) -> float | None:

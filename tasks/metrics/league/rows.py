@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
@@ -10,7 +11,7 @@ import numpy as np
 from scipy.stats import norm
 
 from schemas.errors import SpecError, nearest
-from schemas.tables.verdicts import GONE
+from schemas.tables.verdicts import EFFECTS_ON_DENIAL, GONE, approval_of, in_approval, measure_in_approval
 from schemas.terms import DecisionMaker, Note, State, Theory
 from tasks.metrics.algorithm.measures import base_name, known_names
 from tasks.metrics.league.algorithm import (
@@ -162,6 +163,14 @@ class Census:
     """Of those done: partitions whose rows have changed since their run."""
     restricted: bool = False
     """Whether the spec names some partitions alone, so that there are others."""
+    withholds: bool = True
+    """Whether a few rows without a partition are not counted in public."""
+
+    @property
+    def outside(self) -> int | None:
+        """Rows that belong to no partition, as they are published."""
+        is_hidden = self.withholds and 0 < (self.without_value or 0) < FEW
+        return None if is_hidden else self.without_value
 
     @property
     def is_known(self) -> bool:
@@ -180,8 +189,9 @@ class Census:
         if not self.is_known:
             return f"{self.done} have a run; how many have none is not known here, as the year's data are not at hand."
         rest = f"{self.failed} failed, {self.not_begun} not begun"
-        n = self.without_value or 0
-        outside = f" {n:,} rows belong to none." if n >= FEW else " A few rows belong to none." if n else ""
+        n = self.outside
+        outside = " A few rows belong to none." if n is None and self.without_value else ""
+        outside = f" {n:,} {'row belongs' if n == 1 else 'rows belong'} to none." if n else outside
         stale = (
             f" {self.stale} of the runs are of rows that have changed since; audit them again." if self.stale else ""
         )
@@ -263,6 +273,7 @@ def _within(groups: tuple[str, ...], event: str, low: int | None, high: int | No
 
 
 NORMAL_95: Final = 1.959963984540054
+_COUNTS: Final = re.compile(r"[\d,]+ of [\d,]+( denied)?$")
 _POWER: Final = NORMAL_95 + float(norm.isf(0.2))
 """Normal quantiles of a two-sided 5 % test and of 80 % power."""
 LEAST_P: Final = 0.001
@@ -313,6 +324,12 @@ class Figure:
     withheld: bool = False
 
     @property
+    def counts(self) -> str:
+        """The counts of a rate of so few people that nothing else is published, such as ``3 of 7``; else empty."""
+        match = _COUNTS.match(self.reason) if self.value is None and not self.withheld else None
+        return match[0] if match else ""
+
+    @property
     def is_pooled(self) -> bool:
         """Whether it has an estimate with an error on its scale."""
         has_error = self.value is not None and self.se is not None and self.se > 0
@@ -352,7 +369,7 @@ class Standings:
     """All partitions by one measure of one group."""
 
     lines: tuple[Line, ...]
-    """In the order of the lower end of the pooled interval, the side beyond the limit first; then those without one."""
+    """By the end of the pooled interval that is nearer to the limit, those beyond it first; then those without one."""
     everybody: Figure | None
     """Of all rows of the year."""
     spread: Spread
@@ -370,7 +387,8 @@ class Standings:
 
 
 def of_verdict(row: Mapping[str, Any]) -> Figure:
-    """The figure of a row of the published table of verdicts."""
+    """The figure of a row of the published table of verdicts, in the sign of the pages."""
+    stored, row = row, in_approval(row)
     if row["withheld"]:
         return replace(WITHHELD, limit=row["limit"], side=row["side"] or "")
     logarithmic = row["scale"] == "log"
@@ -378,11 +396,19 @@ def of_verdict(row: Mapping[str, Any]) -> Figure:
     ends = {"low": row["plain_low"], "high": row["plain_high"], "judged_low": row["low"], "judged_high": row["high"]}
     limit = {"limit": row["limit"], "side": row["side"] or "", "p": row["p_breach"], "robustness": row["robustness"]}
     figure = Figure(**numbers, **ends, **limit, n=row["n"], state=row["state"], reason=row["reason"])
-    return replace(figure, detectable=row["detectable"] if row["detectable"] is not None else _detectable(figure))
+    if row["detectable"] is not None:
+        return replace(figure, detectable=row["detectable"])
+    # without a limit: of the effect on denial, in the sign of the row
+    smallest = {**stored, "detectable": _detectable(figure)}
+    return replace(figure, detectable=in_approval(smallest)["detectable"])
 
 
 def of_measure(row: Mapping[str, Any], *, covers: bool) -> Figure:
-    """The figure of a row of the published table of measures; its error is that of its interval, where that covers."""
+    """The figure of a row of the published table of measures, in the sign of the pages.
+
+    Its error is that of its interval, where that covers.
+    """
+    turns, row = row["measure"] in EFFECTS_ON_DENIAL, measure_in_approval(row)
     if row["value"] is None and (row["n"] is None or row["reason"].startswith("withheld")):
         return WITHHELD
     ranged = Note.RANGE in (row["note"] or "").split("; ")
@@ -393,8 +419,8 @@ def of_measure(row: Mapping[str, Any], *, covers: bool) -> Figure:
         ends = (math.log(low), math.log(high)) if logarithmic else (low, high)
         se = (ends[1] - ends[0]) / (2 * NORMAL_95)
     figure = Figure(row["value"], low, high, se=se, logarithmic=logarithmic, n=row["n"], state=row["state"])
-    compared = row["reference_group"] is not None
-    return replace(figure, reason=row["reason"], detectable=_detectable(figure) if compared else None)
+    detectable = None if row["reference_group"] is None else _detectable(figure)
+    return replace(figure, reason=row["reason"], detectable=approval_of(detectable) if turns else detectable)
 
 
 def _detectable(figure: Figure) -> float | None:
@@ -428,9 +454,12 @@ def standings(figures: Sequence[tuple[Entrant, Figure]], everybody: Figure | Non
         is_screened = bool(screening.screened[number])
         lines.append(Line(entrant, figure, difference, value, low, high, p_value, q, dependent, is_screened))
     side = next((figure.side for _, figure in figures if figure.side), "at_most")
-    # by the lower end of the pooled interval: first the largest where large is beyond the limit, else the smallest
-    sign = 1 if side == "at_least" else -1
-    lines.sort(key=lambda line: (line.pooled_low is None, sign * (line.pooled_low or 0.0), line.entrant.value))
+
+    def near(line: Line) -> float:
+        """The near end: the lower one where large is beyond the limit, turned so that the furthest comes first."""
+        return (line.pooled_high or 0.0) if side == "at_least" else -(line.pooled_low or 0.0)
+
+    lines.sort(key=lambda line: (line.pooled_low is None, near(line), line.entrant.value))
     tested = int(np.isfinite(p).sum())
     return Standings(tuple(lines), everybody, spread, logarithmic, tested, screening.by_chance, screening.false)
 

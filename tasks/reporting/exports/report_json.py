@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from schemas.questions import STATES
+from schemas.questions import STATES, rephrase_rows
 from schemas.report import (
     Approval,
     Broken,
@@ -182,8 +182,10 @@ def report(material: Material, decision: Decision, pages: Iterable[str]) -> Repo
             for signed in material.signed.signatures
         ),
         pages=tuple(pages),
-        theories=Rows.model_validate(published_verdicts(verdicts)),
-        findings=Rows.model_validate(published_findings(material.named(VERDICT_FINDINGS.name))),
+        theories=Rows.model_validate(published_verdicts(rephrase_rows(verdicts, material.rephrase))),
+        findings=Rows.model_validate(
+            published_findings(rephrase_rows(material.named(VERDICT_FINDINGS.name), material.rephrase))
+        ),
         warnings=(*((material.restricted,) if material.restricted else ()), *direction),
     )
 

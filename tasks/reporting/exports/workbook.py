@@ -12,13 +12,13 @@ from xlsxwriter import Workbook
 from schemas.questions import QUESTIONS, STATES
 from schemas.table import Table
 from schemas.tables.applications import SOURCE_READ, VALIDATIONS, read_words, told
-from schemas.tables.verdicts import PUBLISHED_WATERFALL, measure_in_approval
+from schemas.tables.verdicts import PUBLISHED_WATERFALL
 from schemas.terms import State, Theory
 from tasks.reporting.declared import all_declared, words
 from tasks.reporting.exports.report_json import groups
 from tasks.reporting.first_page.result import Decision
 from tasks.reporting.material import Material, Measure
-from tasks.reporting.text import FORMULA
+from tasks.reporting.text import AS_COUNTS, FORMULA, share_cell
 
 # --------------------------------------------------------------------------------------------------------------------
 # Rows as an XLSX workbook: equal rows give equal bytes, and no text of the data is ever a formula or a link.
@@ -137,8 +137,9 @@ def _workbook(material: Material, decision: Decision, measures: tuple[Measure, .
     for method in all_declared().values():
         glossary += [(name, "measure", method.title, f"{m.words}: {m.meaning}") for name, m in method.measures.items()]
         glossary += [(term, "term", method.title, meaning) for term, meaning in method.glossary.items()]
+    glossary = [(term, kind, of, material.rephrase(meaning)) for term, kind, of, meaning in glossary]
     names = tuple(column.name for column in fields(Measure))
-    rows = tuple(tuple(measure_in_approval({name: getattr(m, name) for name in names}).values()) for m in measures)
+    rows = tuple(tuple(getattr(m.in_approval, name) for name in names) for m in measures)
     every = Sheet("Measures", names, rows, filtered=True)
     if material.measures and not measures:
         where = f"{len(material.measures):,} measures are too many for a sheet: they are in measures.parquet"
@@ -150,7 +151,9 @@ def _workbook(material: Material, decision: Decision, measures: tuple[Measure, .
             Sheet("Figures", _FIGURES, tuple(_figures(material, decision))),
             Sheet("Groups", _GROUPS, tuple(_groups(material)), filtered=True),
             Sheet("Checks", _names(VALIDATIONS), _cells(VALIDATIONS, material.rows(VALIDATIONS)), filtered=True),
-            Sheet("Waterfall", _names(PUBLISHED_WATERFALL), _cells(PUBLISHED_WATERFALL, falls), filtered=True),
+            Sheet(
+                "Waterfall", _names(PUBLISHED_WATERFALL), _cells(PUBLISHED_WATERFALL, map(_fall, falls)), filtered=True
+            ),
             every,
             Sheet("Glossary", ("term", "kind", "of", "meaning"), glossary, filtered=True),
         )
@@ -206,8 +209,8 @@ def _figures(material: Material, decision: Decision) -> Iterator[tuple[object, .
             label = named[m.measure].words if m.measure in named else m.measure
             detail = ", ".join(f"{name} {value}" for name, value in m.said.items())
             place = m.decision_maker, m.protected_attribute, m.group
-            # A difference of denial and its ends as points of approval, the lower end first.
-            points = (None if share is None else -100 * share for share in (m.value, m.high, m.low))
+            turned = m.in_approval
+            points = (None if share is None else 100 * share for share in (turned.value, turned.low, turned.high))
             yield "ladder", label, detail, *place, *points, m.n, STATES[State(m.state)].words
 
 
@@ -235,6 +238,13 @@ def _groups(material: Material) -> Iterator[tuple[object, ...]]:
                 row.state_words,
                 *numbers,
             )
+
+
+def _fall(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of the waterfall; a share of few people as its counts."""
+    if row["approval"] is None or row["n"] is None or row["n"] >= AS_COUNTS:
+        return dict(row)
+    return {**row, "approval": share_cell(row["approval"], row["n"]).text}
 
 
 def _names(table: Table) -> tuple[str, ...]:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from schemas.findings import ENOUGH_CHOICES
 from schemas.questions import QUESTIONS, STATES
+from schemas.sentences import ENOUGH_CHOICES
+from schemas.tables.verdicts import approval_of
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.charts.values import MINUS, POINTS, places_of
 from tasks.reporting.first_page.facts import (
@@ -109,7 +110,7 @@ def effect_of(theory: Theory, key: Key, row: Row, groups: Groups) -> Effect | No
     if theory is Theory.APPROVAL_RATES:
         value, low, high = (None if n is None else groups.gap_points(row, n) for n in numbers)
     elif theory in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL):
-        value, high, low = (None if n is None else -100 * n for n in numbers)
+        value, high, low = map(_approval_points, numbers)
     elif theory is Theory.PATH_TO_APPROVAL:
         value, low, high = (None if n is None else 100 * n for n in numbers)
     else:
@@ -208,9 +209,14 @@ def _with_numbers(
     return " ".join(filter(None, (first, builders[theory](answer, named, groups), remark)))
 
 
+def _approval_points(effect: float | None) -> float | None:
+    """An effect on denial as a difference in points of approval."""
+    return None if effect is None else 100 * approval_of(effect)
+
+
 def part_effect(part: Finding) -> Effect:
     """A part of a group as its sentence prints it."""
-    value, low, high = (None if n is None else -100 * n for n in (part.value, part.high, part.low))
+    value, low, high = map(_approval_points, (part.value, part.high, part.low))
     ends = (None if low is None else round(low) + 0.0, None if high is None else round(high) + 0.0)
     return Effect((part.attribute, part.group), 0.0 if value is None else round(value) + 0.0, *ends, 0.0, 0)
 
@@ -321,8 +327,8 @@ def saturated_result(key: Key, groups: Groups) -> str:
     value, low, high = groups.run.saturated.get(key, (None, None, None))
     if value is None:
         return ""
-    points_low, points_high = (None if end is None else round(-100 * end) + 0.0 for end in (high, low))
-    effect = Effect(key, round(-100 * value) + 0.0, points_low, points_high)
+    points_low, points_high = (None if end is None else round(100 * approval_of(end)) + 0.0 for end in (high, low))
+    effect = Effect(key, round(100 * approval_of(value)) + 0.0, points_low, points_high)
     way = said("result", "more" if effect.value < 0 else "less")[0]  # in the other group, as the sentence before says
     return said("result", "saturated", size=_size(effect), way=way, interval=_interval(effect))[0]
 
@@ -395,12 +401,12 @@ def _against(theory: Theory, state: State, groups: Groups) -> str:
     if row is None or row.limit is None or row.role == "adds":
         few = state is State.INCONCLUSIVE
         return said("against", "open_few" if few else "plain", **words)[0]
-    is_ratio = theory in (Theory.APPROVAL_RATES, Theory.PATH_TO_APPROVAL)
+    kind = {Theory.APPROVAL_RATES: "ratio", Theory.PATH_TO_APPROVAL: "share"}.get(theory, "points")
     words |= _limit_words(theory, row)
     if state is not State.INCONCLUSIVE:
         words["side"] = said("against", "below" if state is State.OUTSIDE else "above")[0]
         words["which"] = _which(matching, rows, groups)
-        return said("against", "of_ratio" if is_ratio else "of_points", **words)[0]
+        return said("against", f"of_{kind}", **words)[0]
     if row.value is None:
         return said("against", "open_few", **words)[0]
     if theory is Theory.SIMILAR_APPLICANTS and (why := _kept_open(row, groups)):
@@ -408,7 +414,7 @@ def _against(theory: Theory, state: State, groups: Groups) -> str:
     effect = effect_of(theory, row.key, row, groups)
     if effect is None or not _crosses(theory, row, effect):
         return said("against", "open_corrected", **words)[0]
-    return said("against", "open_ratio" if is_ratio else "open_points", **words)[0]
+    return said("against", f"open_{kind}", **words)[0]
 
 
 def _judged_rows(theory: Theory, groups: Groups) -> list[Standing]:
@@ -432,8 +438,10 @@ def _which(matching: Sequence[Standing], rows: Sequence[Standing], groups: Group
 
 
 def _limit_words(theory: Theory, row: Row) -> dict[str, str]:
-    """The limit, and of a ratio its value and interval, as it was declared."""
-    if theory in (Theory.APPROVAL_RATES, Theory.PATH_TO_APPROVAL):
+    """The limit as declared, and of a ratio its value and interval; that of a path in the unit of its result."""
+    if theory is Theory.PATH_TO_APPROVAL:
+        return {"limit": f"{percent(row.limit or 0.0)} %"}
+    if theory is Theory.APPROVAL_RATES:
         ends = row.ends
         interval = "" if ends is None else f" ({ends[0]:.2f} to {ends[1]:.2f})"
         return {
@@ -462,9 +470,11 @@ def _crosses(theory: Theory, row: Row, effect: Effect) -> bool:
     """Whether the printed interval holds the limit."""
     if effect.low is None or effect.high is None or row.limit is None:
         return True
-    if theory in (Theory.APPROVAL_RATES, Theory.PATH_TO_APPROVAL):
+    if theory is Theory.APPROVAL_RATES:
         ends = row.ends
         return ends is None or ends[0] <= row.limit <= ends[1]
+    if theory is Theory.PATH_TO_APPROVAL:
+        return effect.low <= 100 * row.limit <= effect.high
     limit = 100 * (row.limit if row.limit_used is None else row.limit_used)
     return effect.low <= -limit <= effect.high
 

@@ -5,29 +5,24 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cache, cached_property
-from importlib.resources import files
+from functools import cached_property
 from typing import Any, Self
 
-import yaml
-
+from schemas import sentences as patterns
 from schemas.questions import STATES
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.charts.values import POINTS, number, places_of, shortest
 from tasks.reporting.material import listed
 
 # --------------------------------------------------------------------------------------------------------------------
-# The sentences of the first page, from sentences.yaml: every text that it prints, by name.
+# The sentences of the first page, from the one table of schemas.sentences: every text that it prints, by name.
 #
 # A name has one form or several, the longest first: of those that fit a number of words the first is printed.
 
 
-@cache
 def sentences() -> Mapping[str, Any]:
-    """The whole file, by part and name."""
-    text = files(__package__).joinpath("sentences.yaml").read_text(encoding="utf-8")
-    content: Mapping[str, Any] = yaml.safe_load(text)
-    return content
+    """All of them, by part and name."""
+    return patterns.sentences("first_page")
 
 
 def forms(part: str, name: str) -> tuple[str, ...]:
@@ -46,7 +41,7 @@ def said(part: str, name: str, /, **words: object) -> tuple[str, ...]:
 
 
 def texts() -> Iterator[str]:
-    """Every text of the file."""
+    """Every text of them."""
     yield from _texts(sentences())
 
 
@@ -369,7 +364,7 @@ class Run:
     groups: tuple[Group, ...]
     """Reference groups and judged groups of every attribute, in any order."""
     warnings: tuple[str, ...] = ()
-    """Names of warnings about the data, of ``headline.what`` in sentences.yaml; other texts are printed as they are."""
+    """Names of warnings about the data, of ``what`` in the sentences; other texts are printed as they are."""
     minimum_n: int = 30
     columns: Mapping[Key, int] = field(default_factory=dict)
     """Columns that the adjusted comparison of a group adjusts for."""

@@ -7,10 +7,11 @@ from typing import Final, Literal, NamedTuple
 
 from schemas import questions
 from schemas.questions import STATES
+from schemas.tables.verdicts import approval_of
 from schemas.terms import State, Theory
 from tasks.reporting.charts.rows import Forest
 from tasks.reporting.charts.values import MINUS, POINTS, WITHHELD, Mark, places_of
-from tasks.reporting.first_page.facts import DECIMALS, About, Groups, Key, Standing, forms, interval, points, said
+from tasks.reporting.first_page.facts import DECIMALS, About, Groups, Key, Row, Standing, forms, interval, points, said
 from tasks.reporting.material import capital
 from tasks.reporting.text import count
 
@@ -201,10 +202,24 @@ def figures(groups: Groups) -> Figures:
     attribute, group = chosen.key
     label, reference = groups.label(chosen.key), groups.reference_label(attribute)
     title = said("figures", "title", group=label, reference=reference)[0]
-    caption = said("figures", "chosen", n=chosen.among)[0] if chosen.among > 1 else ""
     key = groups.reference_key(attribute)
     comparisons = _comparisons(chosen.key, groups)
+    caption = " ".join(
+        (
+            *_ratio_words(comparisons[0], groups.standing(Theory.APPROVAL_RATES, chosen.key).row),
+            *(said("figures", "chosen", n=chosen.among) if chosen.among > 1 else ()),
+        )
+    )
     return Figures(title, caption, comparisons, attribute, group, key[1] if key else "", chosen.among)
+
+
+def _ratio_words(comparison: Comparison, row: Row | None) -> tuple[str, ...]:
+    """What the limit on a ratio is in points, where the chart shows it."""
+    if row is None or row.limit is None or not comparison.shown_limit:
+        return ()
+    size = comparison.shown_limit.lstrip(f"+{MINUS}")
+    size = f"{size} point" if size == "1" else f"{size} points"
+    return said("figures", "ratio", limit=f"{row.limit:.2f}", points=size)
 
 
 def _state_without_group(name: str, groups: Groups) -> State:
@@ -296,7 +311,7 @@ def _comparisons(key: Key, groups: Groups) -> tuple[Comparison, ...]:
 
 def _approval_points(effect: float) -> float:
     """A difference of denial as points of approval."""
-    return round(-100 * effect, DECIMALS) + 0.0
+    return round(100 * approval_of(effect), DECIMALS) + 0.0
 
 
 def _comparison(

@@ -4,9 +4,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from schemas.findings import parts_sentence
+from schemas.sentences import parts_sentence
 from schemas.terms import State, Theory
-from tasks.reporting.first_page.answers import effects_of
+from tasks.reporting.first_page.answers import MOST_OF_A_SENTENCE, effects_of
 from tasks.reporting.first_page.facts import (
     Files,
     Finding,
@@ -27,6 +27,7 @@ from tasks.reporting.first_page.facts import (
 )
 from tasks.reporting.first_page.result import DIFFERS, Effect, Headline, Question
 from tasks.reporting.material import capital, listed
+from tasks.reporting.plain_words import longest_sentence
 from tasks.reporting.text import count
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -37,7 +38,7 @@ from tasks.reporting.text import count
 
 MOST_WORDS = 25
 MOST_WORDS_OF_WARNING = 12
-"""Of a warning that sentences.yaml does not know."""
+"""Of a warning that no sentence names."""
 MOST_WORDS_OF_WHO = 6
 Words = dict[str, str]
 
@@ -255,12 +256,14 @@ def _confounder(view: View) -> tuple[str, ...]:
         if row is None or row.robustness is None:
             continue
         words = {"share": percent(row.robustness), "attribute": short(effect.key[0], 3)}
+        alone = forms("know", "confounder")[1].format(**words)
+        part = "know" if longest_sentence([alone]) <= MOST_OF_A_SENTENCE else "know_long"
         benchmark = run.strongest.get(effect.key)
         if benchmark is None:
-            return tuple(form.format(**words) for form in forms("know", "confounder")[1:])
+            return tuple(form.format(**words) for form in forms(part, "confounder")[1:])
         words |= {"column": short(benchmark.column, 4)}
         words |= {"of_group": whole_percent(benchmark.of_group), "of_approval": whole_percent(benchmark.of_approval)}
-        return said("know", "confounder", **words)[:1]
+        return said(part, "confounder", **words)[:1]
     return ()
 
 
@@ -461,12 +464,13 @@ def _causal_order(view: View) -> tuple[str, ...]:
 
 def _wait(view: View) -> tuple[str, ...]:
     """A row is open by the number of people alone: how many would settle it if they come in a few years."""
+    is_old = (view.groups.run.years_old or 0) > MOST_TIMES  # nobody waits for applicants of that time
     for row in view.open_rows():
         now = None if row.n is None or row.n_reference is None else row.n + row.n_reference
         if row.bias or any((finding.attribute, finding.group) == row.key for finding in view.groups.run.findings):
             continue
         if row.needed is not None and now and row.needed > now:
-            if row.needed >= MOST_TIMES * now:
+            if row.needed >= MOST_TIMES * now or is_old:
                 return said("next", "wider")
             whose = said("whose", "both", **_named(view, row.key))[0]
             years = _years(row.needed / now)
@@ -476,7 +480,7 @@ def _wait(view: View) -> tuple[str, ...]:
     if not few:
         return ()
     key = next(iter(few))  # the largest of the first attribute
-    if least >= MOST_TIMES * few[key]:
+    if least >= MOST_TIMES * few[key] or is_old:
         return said("next", "wider")
     whose = said("whose", "group", **_named(view, key))[0]
     return said("next", "wait", needed=count(least), whose=whose, years=_years(least / few[key]))

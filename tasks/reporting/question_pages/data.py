@@ -4,16 +4,15 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from importlib.resources import files
 from typing import Annotated, Literal, NamedTuple
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas import questions
 from schemas.audit.partition import unsampled
 from schemas.questions import STATES
-from schemas.tables.verdicts import VERDICTS
+from schemas.sentences import sentences
+from schemas.tables.verdicts import VERDICTS, approval_of
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.charts.layout import WIDE, Text
 from tasks.reporting.charts.values import (
@@ -35,7 +34,7 @@ from tasks.reporting.material import Material, Measure
 from tasks.reporting.text import Cell, Section, covers, p_cell
 
 # --------------------------------------------------------------------------------------------------------------------
-# Model of questions.yaml: what is a question's own, and the sentences that all pages share.
+# Model of the patterns of question pages in schemas/sentences.yaml: what is a question's own, and what all share.
 
 
 ScaleName = Literal["points", "of_100", "of_denied", "cost", "score"]
@@ -155,8 +154,7 @@ def declaration() -> Declaration:
     Raises:
         pydantic.ValidationError: the file is not of this form.
     """
-    text = files(__package__).joinpath("questions.yaml").read_text(encoding="utf-8")
-    return Declaration.model_validate(yaml.safe_load(text))
+    return Declaration.model_validate(sentences("question_pages"))
 
 
 def in_words(measure: str) -> str:
@@ -315,7 +313,7 @@ class Matter:
 # --------------------------------------------------------------------------------------------------------------------
 # Published numbers of a group as marks of charts and cells of tables: one value, one way to print it.
 #
-# Effects on denial are printed as points of approval, with their sign turned. An interval is printed of measures whose
+# Effects on denial are printed as points of approval. An interval is printed of measures whose
 # intervals cover as often as they say, and of no other; a range of draws is printed in words.
 
 
@@ -329,14 +327,16 @@ class Scale:
     """Allowed side of a limit, as printed."""
     centre: float = 0.0
     """What is printed of no difference."""
+    effect: bool = False
+    """Whether it is of effects on denial, which are printed as differences in approval."""
 
     def of(self, value: float) -> float:
         """The number in the unit, without digits that were not published."""
-        return round(self.factor * value, DECIMALS) + 0.0
+        return round(self.factor * (approval_of(value) if self.effect else value), DECIMALS) + 0.0
 
 
 SCALES: Mapping[ScaleName, Scale] = {
-    "points": Scale(POINTS, -100),
+    "points": Scale(POINTS, 100, effect=True),
     "of_100": Scale(OF_100, 100),
     "of_denied": Scale(Unit("of 100 denied applicants", low=0.0, high=100.0), 100),
     "cost": Scale(
@@ -344,7 +344,7 @@ SCALES: Mapping[ScaleName, Scale] = {
     ),
     "score": Scale(Unit("points of score, of 100", signed=True, places=1), 100, "at_most"),
 }
-"""``points``: of an effect on denial, turned into points of approval."""
+"""``points``: of an effect on denial, in points of approval."""
 
 
 def number_of(groups: Groups, row: Row, scale: Scale, value: float | None) -> float | None:

@@ -15,6 +15,13 @@ def test_all_commands_about_one_run_are_there():
     assert {"show", "measures", "verdicts", "adjusted", "findings", "report", "verify", "review"} <= set(COMMANDS)
 
 
+@pytest.mark.parametrize("args", [["loans@2024"], ["--run", "loans@2024"], ["--lake", "x", "loans@2024", "--json"]])
+def test_the_log_takes_a_run_by_its_option_and_by_its_position(args):
+    log = typer.main.get_command(app).commands["log"]  # type: ignore[attr-defined]
+    assert log.make_context("log", list(args), resilient_parsing=True).params["run"] == "loans@2024"
+    assert log.make_context("log", ["verify"], resilient_parsing=True).params["run"] is None
+
+
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_a_run_is_taken_by_its_option_and_by_its_position(name):
     command = COMMANDS[name]

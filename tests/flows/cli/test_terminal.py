@@ -42,7 +42,7 @@ def test_in_a_pipe_a_row_is_a_line_with_tabs_and_whole_words() -> None:
     assert printed(10, terminal=False).split("\n") == [
         "year\tstate\twhy",
         f"2012\tfailed\tno file at {LONG}: add it with --set source.path=FILE 1,234.5",
-        "2013\twithin",
+        "2013\twithin\t",
         "",
     ]
 

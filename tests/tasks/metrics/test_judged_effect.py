@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from schemas.audit.limits import Limits, PartSettings, Verdicts
-from schemas.findings import command, sentence
+from schemas.sentences import command, sentence
 from schemas.tables.verdicts import published_findings
 from schemas.terms import State, Theory
 from tasks.metrics.algorithm.verdicts import Case, Counts, Hull, Limit, Rules, judge

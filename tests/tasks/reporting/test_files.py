@@ -16,6 +16,8 @@ from tasks.reporting.material import RESTRICTED, Material
 from tasks.reporting.pages import FIRST, METHOD, files
 from tasks.reporting.plain_words import banned_in
 
+HIRING = {"favourable": "hired", "unfavourable": "rejected", "unit": "candidates"}
+LENDING_WORDS = re.compile(r"(?<![\w/-])(?:approved|denied|applicants?)(?![\w/-])", re.IGNORECASE)
 DRAFT = "Draft. Prepared by: open. Reviewed by: open. Approved by: open."
 ALWAYS = {"report.html", "pages/quality.html", "evidence/outcomes.html", "method.html", "report.json", "measures.xlsx"}
 BUDGETS = {"report": 60_000, "pages": 250_000, "evidence": 1_500_000}
@@ -55,6 +57,20 @@ def test_the_first_page_comes_first_and_files_for_machines_last(made):
     assert names[0] == FIRST
     assert names[-3:] == ["method.html", "report.json", "measures.xlsx"]
     assert set(names) >= ALWAYS
+
+
+def test_every_page_uses_the_words_of_the_decision():
+    hiring = spec(
+        decision={"column": "action_taken", "favourable": [1, 2], "unfavourable": [3], "words": HIRING},
+        protected=[{"name": "race", "columns": ["race"], "reference": "white"}],
+    )
+    found = pages(files(material(boston(), hiring)))
+    assert {"method.html", "evidence/outcomes.html", "pages/similar-applicants.html"} <= set(found)
+    said = {
+        path: LENDING_WORDS.findall(re.sub(r"<[^>]+>|<style.*?</style>", " ", text)) for path, text in found.items()
+    }
+    assert {path: words for path, words in said.items() if words} == {}
+    assert "candidates" in found["method.html"]
 
 
 @pytest.mark.parametrize("name", RUNS)

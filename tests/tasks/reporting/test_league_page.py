@@ -43,7 +43,7 @@ def text_of(page):
 def test_the_first_statement_is_that_it_is_no_verdict():
     said = text_of(league_page(content()))
     first = said.index("Benjamini-Hochberg over lenders is for screening and is no verdict on its own")
-    assert first < said.index("Adjusted difference of denial (lender), race: Black, against white: ")
+    assert first < said.index("Adjusted difference of approval (lender), race: Black, against white: ")
     assert first_statement("lenders") in said
 
 

@@ -100,6 +100,15 @@ def test_the_waterfall_is_a_line_a_row_and_withholds_what_is_null():
     assert part(page(), "rows").words == ("The number of rows by stage was not published.",)
 
 
+def test_shares_of_fewer_than_ten_people_are_their_counts():
+    few = (line(1, "refused", "All", 9, 0.4, **MISSING), line(1, "refused", "white", 10, 0.4, **MISSING))
+    views = part(page(published_waterfall=(*WATERFALL[:3], *few, *WATERFALL[-3:])), "rows").tables
+    assert texts(views[1])[0][1:3] == ["4 of 9", "40\N{NO-BREAK SPACE}%"]
+    rows = (lack("income", 7, approval=0.43), lack("any", 7, reason="any"))
+    [table] = part(page(published_missingness=rows), "missing").tables
+    assert texts(table)[0][2:] == ["7", "3 of 7", "90\N{NO-BREAK SPACE}%"]
+
+
 def test_refused_rows_name_columns_as_all_pages_do():
     rows = tuple({**each, "column": each["column"] and "public_record"} for each in WATERFALL)
     named = part(page(published_waterfall=rows), "rows").tables[0].rows[1][0].text

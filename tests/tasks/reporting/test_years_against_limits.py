@@ -54,8 +54,8 @@ def test_every_series_has_a_row_in_every_year_and_a_gap_says_why():
     }
     assert all(row["pooled"] is None and row["change"] is None for row in found.values() if row["value"] is None)
     assert found["Black", 2019]["state"] == State.OUTSIDE
-    assert found["Black", 2019]["pooled"] == pytest.approx(0.08)
-    assert all(row["low"] == pytest.approx(0.06) for (g, _), row in found.items() if g == "Black" and row["value"])
+    assert found["Black", 2019]["pooled"] == pytest.approx(-0.08)
+    assert all(row["high"] == pytest.approx(-0.06) for (g, _), row in found.items() if g == "Black" and row["value"])
 
 
 def test_the_theory_as_a_whole_and_what_stands_beside_are_not_followed():
@@ -144,7 +144,7 @@ def test_the_figure_holds_no_number_for_a_gap_and_the_limit_as_a_line():
     assert gaps == {("Black", 2017), ("Black", 2018), (HOSTILE, 2018), (HOSTILE, 2019)}
     assert all((points[key].value, points[key].low) == (None, None) for key in gaps)
     assert points["Black", 2018].sentence == "Never audited."
-    assert (chart.limit, chart.side) == (0.02, "at_most")
+    assert (chart.limit, chart.side) == (-0.02, "at_least")
     assert points["Black", 2019].state == "outside"
     assert "earlier" not in section.parts[0].figures[0].caption
 
@@ -152,8 +152,8 @@ def test_the_figure_holds_no_number_for_a_gap_and_the_limit_as_a_line():
 def test_a_limit_that_was_another_before_is_named():
     years = [year_of(2016 + t, verdict("Black", 0.05, 0.01, limit=limit)) for t, limit in enumerate((0.03, 0.02))]
     figure = chapter(follow(years, RULE), RULE)[0].parts[0].figures[0]
-    assert figure.chart.limit == 0.02
-    assert "Limit in earlier years: at most 0.03." in figure.caption
+    assert figure.chart.limit == -0.02
+    assert "Limit in earlier years: at least -0.03." in figure.caption
 
 
 def test_a_break_of_the_sequence_is_drawn():

@@ -14,8 +14,9 @@ from scipy.stats import norm, t
 
 from schemas.audit.limits import Verdicts
 from schemas.errors import SpecError
-from schemas.findings import choices_sentence
+from schemas.sentences import choices_sentence
 from schemas.tables.readings import CHOICES
+from schemas.tables.verdicts import approval_of
 from schemas.terms import State, Theory
 from tasks.methods.adjusted.adjust.examination import tables_of
 from tasks.methods.adjusted.adjust.power import QUESTIONS, WORDS, examinations_of
@@ -138,8 +139,8 @@ def _by_choice(row: Mapping[str, Any], state: State) -> ByChoice:
     df = math.inf if row["df"] is None else row["df"]
     half = float(norm.isf(_TWO_SIDED) if math.isinf(df) else t.isf(_TWO_SIDED, df)) * row["se"]
     value = row["value"]
-    ends = (-100 * (value + half), -100 * (value - half))
-    return ByChoice(row["number"], choice, -100 * value, *ends, -100 * row["limit"], state)
+    numbers = (100 * approval_of(n) for n in (value, value + half, value - half, row["limit"]))
+    return ByChoice(row["number"], choice, *numbers, state)
 
 
 def rows_of_choices(stabilities: Sequence[Stability]) -> list[dict[str, Any]]:

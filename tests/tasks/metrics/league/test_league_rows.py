@@ -5,13 +5,15 @@ import math
 import pytest
 from scipy.stats import norm
 
-from tasks.metrics.league.rows import WITHHELD, Entrant, Figure, of_measure, of_verdict, standings
+from schemas.terms import Theory
+from tasks.metrics.league.rows import WITHHELD, Census, Entrant, Figure, of_measure, of_verdict, standings
 
 MEASURE = {
     **{"measure": "denial_rate_ratio", "reference_group": "white", "value": 2.0, "low": 1.5, "high": 2.7, "n": 90},
     **{"note": "", "state": "no_limit", "reason": "no limit is set"},
 }
 VERDICT = {
+    **{"theory": Theory.APPROVAL_RATES, "role": "primary"},
     **{"value": 0.7, "low": 0.6, "high": 0.81, "plain_low": 0.58, "plain_high": 0.84, "se": 0.09, "scale": "log"},
     **{"bias": 0.0, "limit": 0.8, "side": "at_least", "p_breach": 0.07, "robustness": None, "detectable": 0.65},
     **{"n": 90, "state": "inconclusive", "reason": "r", "withheld": False},
@@ -39,6 +41,17 @@ def test_withheld_rows_have_no_numbers():
     assert (found.value, found.n, found.p) == (None, None, None)
 
 
+def test_a_rate_of_few_people_is_its_counts():
+    few = {"value": None, "reason": "3 of 7 denied", "n": 7, "state": "not_run", "se": None, "detectable": None}
+    assert of_verdict({**VERDICT, **few}).counts == "3 of 7 denied"
+    assert of_measure({**MEASURE, "value": None, "n": 7, "reason": "3 of 7"}, covers=True).counts == "3 of 7"
+    assert of_verdict(VERDICT).counts == ""
+    assert of_verdict({**VERDICT, **few, "withheld": True}).counts == ""
+    assert Census(1, without_value=3).outside is None
+    assert Census(1, 0, 0, 0, 3, withholds=False).words.endswith("3 rows belong to none.")
+    assert Census(1, 0, 0, 0, 3).words.endswith("A few rows belong to none.")
+
+
 def test_ratios_are_pooled_on_their_logarithm():
     made = [of_verdict({**VERDICT, "value": v}) for v in (0.6, 0.7, 0.8, 0.9, 1.0)]
     found = table(*made)
@@ -50,7 +63,14 @@ def test_ratios_are_pooled_on_their_logarithm():
 
 
 def test_a_printed_thousandth_is_told_by_estimate_error_and_bias():
-    of = {"se": 0.05, "limit": 0.02, "side": "at_most", "scale": "linear", "p_breach": 0.001}
+    of = {
+        "theory": Theory.SIMILAR_APPLICANTS,
+        "se": 0.05,
+        "limit": 0.02,
+        "side": "at_most",
+        "scale": "linear",
+        "p_breach": 0.001,
+    }
     ends = {"value": 0.32, "plain_low": 0.222, "plain_high": 0.418, "low": 0.23, "high": 0.4}
     found = table(of_verdict({**VERDICT, **of, **ends}), of_verdict({**VERDICT, **of, **ends, "bias": 0.1}))
     assert found.lines[0].p == pytest.approx(norm.sf(6), rel=0.05)
@@ -60,7 +80,16 @@ def test_a_printed_thousandth_is_told_by_estimate_error_and_bias():
 
 
 def test_screened_needs_both_q_and_the_verdict_interval():
-    far = {"value": 0.32, "se": 0.05, "low": 0.2, "high": 0.4, "p_breach": 0.001, "side": "at_most", "limit": 0.02}
+    far = {
+        "theory": Theory.SIMILAR_APPLICANTS,
+        "value": 0.32,
+        "se": 0.05,
+        "low": 0.2,
+        "high": 0.4,
+        "p_breach": 0.001,
+        "side": "at_most",
+        "limit": 0.02,
+    }
     beyond = of_verdict({**VERDICT, **far, "scale": "linear", "plain_low": 0.22, "plain_high": 0.42})
     across = of_verdict({**VERDICT, **far, "low": 0.01, "scale": "linear", "plain_low": 0.22, "plain_high": 0.42})
     assert [line.screened for line in table(beyond, across).lines] == [True, False]

@@ -208,12 +208,13 @@ def test_wait_where_more_applications_would_settle_it():
         return replace(run, rows=tuple(replace(each, needed=needed) for each in run.rows))
 
     assert told(needing(5000.0), "wait") == (
-        "Wait for about 5,000 applicants of A and white: 3 years at this year's number."
+        "Wait until about 5,000 A and white applicants have applied: 3 years at this year's number."
     )
     assert ": 10 years at" in told(needing(9.9 * 1781.0), "wait")
     assert told(needing(10 * 1781.0), "wait") == (
         "Add earlier years or a wider area, or join groups: this year alone has too few applicants."
     )
+    assert told(replace(needing(5000.0), years_old=36), "wait") == told(needing(10 * 1781.0), "wait"), "nobody waits"
     kept_open = replace(needing(5000.0), findings=(Finding("missing", "race", "A"),))
     assert told(kept_open, "wait") is None, "more applicants would not settle it"
     assert told(needing(1000.0), "wait") is None, "there are more than that"
@@ -223,7 +224,7 @@ def test_wait_where_more_applications_would_settle_it():
 
 def test_wait_where_a_group_has_too_few_people():
     assert told(of_states((LITTLE, LITTLE), n=10), "wait") == (
-        "Wait for about 30 applicants of A: 3 years at this year's number."
+        "Wait until about 30 A applicants have applied: 3 years at this year's number."
     )
     assert told(of_states((INSIDE, INSIDE), n=30), "wait") is None
     hidden = replace(of_states((LITTLE, LITTLE), n=10), groups=(white(), Group("race", "A", None, None)))

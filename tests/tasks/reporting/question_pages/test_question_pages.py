@@ -231,7 +231,7 @@ def test_methods_that_point_apart_are_told_in_the_first_part():
 def test_measures_without_a_verdict_make_their_page_too():
     rows = [measured("gcfn", "share_changed", "Black", 0.04)]
     page = pages(measures=with_measures(*rows))["causal-model"]
-    assert column(page, "Net turned favourable by generated records, of 100")["Black"].text == "4"
+    assert column(page, "By generated records, points")["Black"].text == "\N{MINUS SIGN}4"
     assert column(page, "State")["Black"].text == "Not run"
 
 
@@ -274,7 +274,7 @@ def test_a_share_without_each_assumed_effect_is_a_range():
 
 def test_tests_that_speak_against_the_assumed_graph_stand_in_the_answer():
     run = replace(boston(), rows=(*boston().rows, whole(Theory.CAUSAL_MODEL, OUTSIDE), effect_by_graph()))
-    for rejected, titles in ((1, ["Tests speak against the assumed graph"]), (0, [])):
+    for rejected, titles in ((1, ["These data contradict the assumed causal model"]), (0, [])):
         tests = built(GRAPH_TESTS, [{"tests": 2, "rejected": rejected}])
         answer = part(pages(run, graph_tests=tests)["causal-model"], "answer")
         assert [each.title for each in answer.notices] == titles

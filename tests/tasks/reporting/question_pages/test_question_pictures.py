@@ -102,7 +102,7 @@ def test_the_ladder_leads_to_the_judged_rung_and_the_second_method_stands_apart(
     own = {"adjusted_benchmarks": benchmarks(strong("public_record", 1, 0.12), strong("public_record", 2, 0.1))}
     steps, unseen = charts(pages(measures=with_measures(*rungs), **own)["similar-applicants"])[2:4]
     assert [each.label for each in steps.rows] == [
-        "Nothing adjusted for",
+        "Unadjusted",
         "+ terms",
         "+ history",
         "Nearest 15 applicants",
@@ -110,7 +110,7 @@ def test_the_ladder_leads_to_the_judged_rung_and_the_second_method_stands_apart(
     assert [each.value for each in steps.rows] == [-23.3, -20, -13.8, -18.5]
     assert [each.state for each in steps.rows] == ["", "", "outside", "outside"]
     assert [each.apart for each in steps.rows] == [False, False, False, True]
-    assert (steps.limit, steps.title) == (-5, "Black: what is left, step by step")
+    assert (steps.limit, steps.title) == (-5, "Black: the gap after each block of characteristics")
     assert [(each.label, each.value) for each in unseen.rows] == [
         ("As measured, linear form", -14),
         ("public record", -12),
