@@ -48,7 +48,7 @@ class Twin:
     """Drawn applications, and the truth about them, which no real table has."""
 
     X: pd.DataFrame = field(repr=False)
-    """``(n, 6)`` income, value of the home, loan (dollars), debt to income (bands), loan to value (percent), purpose."""
+    """``(n, 6)`` income, home value and loan (dollars), debt to income (bands), loan to value (percent), purpose."""
     y: "pd.Series[int]" = field(repr=False)
     """``(n,)`` 1: approved."""
     race: "pd.Series[str]" = field(repr=False)
@@ -118,11 +118,15 @@ def load_twin(
     return Twin(X, pd.Series(drawn.world.approved.astype(int), name="approved"), race, truth)
 
 
+LOAN_COLUMNS: Final = (
+    *("Application", "Received", "Race", "Income", "Loan amount", "Credit history", "Purpose", "Decision"),
+    "Interest rate",
+)
 GROUPS: Final = {"White": 0.66, "Black or African American": 0.18, "Asian": 0.1, "Not provided": 0.06}
 """Group -> share of the rows of ``draw_loans``."""
 
 
-def draw_loans(path: str | Path, rows: int = 900, seed: int = 7) -> None:
+def draw_loans(path: str | Path, rows: int = 900, seed: int = 7, year: int = 2024) -> None:
     """Write a made-up table of loan applications as people export them: with a title, totals, signs and odd spellings.
 
     No person is in it. Black applicants with the same income, loan and history are approved less often.
@@ -131,6 +135,7 @@ def draw_loans(path: str | Path, rows: int = 900, seed: int = 7) -> None:
         path: Of the CSV file.
         rows: Applications.
         seed: The same seed gives the same file.
+        year: Of the applications.
     """
     rng = np.random.default_rng(seed)
     race = rng.choice(list(GROUPS), rows, p=list(GROUPS.values()))
@@ -148,15 +153,13 @@ def draw_loans(path: str | Path, rows: int = 900, seed: int = 7) -> None:
     months, days = rng.integers(1, 13, rows), rng.integers(1, 29, rows)
     with Path(path).open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file)
-        out.writerow(["Loan applications 2024, exported from the branch system"])
+        out.writerow([f"Loan applications {year}, exported from the branch system"])
         out.writerow([])
-        out.writerow(
-            "Application,Received,Race,Income,Loan amount,Credit history,Purpose,Decision,Interest rate".split(",")
-        )
+        out.writerow(LOAN_COLUMNS)
         for at in range(rows):
             rate = f"{rng.uniform(4, 9):.2f}%" if approved[at] and not withdrawn[at] else ""
             paid = "N/A" if unknown[at] else f"${income[at]:,.0f}"
-            received = f"{months[at]:02d}/{days[at]:02d}/2024"
+            received = f"{months[at]:02d}/{days[at]:02d}/{year}"
             cells = [f"A{at + 1:05d}", received, race[at], paid, f"${amount[at]:,.0f}", history[at], purpose[at]]
             out.writerow([*cells, decision[at], rate])
         out.writerow(["Total", "", "", "", f"${amount.sum():,.0f}", "", "", "", ""])
