@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # of two processes that compute, threads would wait for each other
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder --durations 20
 
-.PHONY: audit test test-slow test-long check docs lock sbom format clean help
+.PHONY: audit test test-slow test-long check docs docs-check lock sbom format clean help
 
 help:
 	@echo "make audit      set up and run the audit of the bundled Boston data"
@@ -14,6 +14,8 @@ help:
 	@echo "make test-slow  set up and run the slow tests: full sizes, and real data where EVENHAND_TEST_DATA names their folder"
 	@echo "make test-long  set up and run the longest tests, which CI leaves out"
 	@echo "make docs       write the data dictionary, the page of settings, the glossary and the schema of report.json"
+	@echo "                and build the documentation site into site/"
+	@echo "make docs-check build the site, then check its links, words and reading ease, and run the code of its pages (some minutes)"
 	@echo "make lock       write the locks of all libraries with their hashes (UPGRADE=--upgrade for newer versions)"
 	@echo "make sbom       write sbom.cdx.json, the list of what an installation runs on"
 	@echo "make format     format the code"
@@ -70,6 +72,25 @@ docs: $(STAMP)
 	$(BIN)/python -m flows.operations.environment_variables > docs/settings.md
 	$(BIN)/python -m schemas.report > schemas/report.schema.json
 	$(BIN)/python -m schemas.questions < docs/glossary.md > docs/glossary.new && mv docs/glossary.new docs/glossary.md
+	$(BIN)/python deployments/documentation.py write
+	@$(MAKE) --no-print-directory site
+
+# what builds the site has an environment of its own
+DOCS := .venv-docs
+SITE_STAMP := $(DOCS)/.installed
+$(SITE_STAMP): requirements-docs.lock
+	@$(PYTHON) -m venv $(DOCS)
+	@$(DOCS)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements-docs.lock
+	@touch $@
+
+site: $(STAMP) $(SITE_STAMP) mkdocs.yml $(shell find docs -type f)
+	@$(BIN)/python deployments/documentation.py stage $(DOCS)/pages
+	@cd $(DOCS)/pages && ../bin/zensical build --clean --strict
+	@rm -rf site && mv $(DOCS)/pages/site site
+
+docs-check: $(STAMP) site
+	$(BIN)/python deployments/documentation.py check site
+	$(BIN)/python -W ignore deployments/documentation.py run
 
 lock: $(STAMP)
 	$(BIN)/python deployments/locks.py $(UPGRADE)
@@ -82,4 +103,4 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(DOCS) site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,8 +1,9 @@
 """The documentation: its Python reference, notebooks, and what every page has to keep (`make docs`, `make docs-check`).
 
-``documentation.py write`` writes docs/reference/python.md, the marked picture and the notebooks. ``documentation.py check SITE`` holds the
-pages against their limits, and the built site against dead links and requests to other hosts. ``documentation.py run``
-runs the code of tutorials and how-to pages, each page in a fresh folder; names of pages choose some of them.
+``documentation.py write`` writes docs/reference/python.md, the marked picture and the notebooks, and ``stage FOLDER``
+what the site is built of. ``check SITE`` holds the pages against their limits, and the built site against dead links
+and requests to other hosts. ``run`` runs the code of tutorials and how-to pages, each page in a fresh folder; names of
+pages choose some of them.
 """
 
 import contextlib
@@ -10,6 +11,7 @@ import inspect
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -162,7 +164,7 @@ def _command(line: str, folder: Path, environment: dict[str, str]) -> None:
 
 def with_code() -> list[Page]:
     """Tutorials and how-to pages with code that runs."""
-    chosen = (page for page in navigation() if page.part in ("Tutorials", "How-to"))
+    chosen = (page for page in navigation() if page.part == "Tutorials" or page.name.startswith("how-to/"))
     return [page for page in chosen if any(block.language in RUN for block in blocks(page.text))]
 
 
@@ -188,12 +190,12 @@ def _words(text: str) -> str:
 
 MARKED: Final = (
     r'<text x="32" y="(?P<y>\d+)" font-size="23"',
-    r'<text x="32" y="(?P<y>\d+)" font-size="14.5"',
     r'<text x="32" y="(?P<y>\d+)" font-size="13" fill="#1c2024" font-weight="600"',
     r'<text x="(?P<x>568)" y="(?P<y>\d+)" font-size="13" fill="#\w+" font-weight="600"',
+    r'<text x="32" y="(?P<y>\d+)" font-size="14.5"',
     r'<text x="(?P<x>640)" y="(?P<y>\d+)" font-size="14.5"[^>]*>What this cannot show',
 )
-"""What the numbers on the picture of the first page mark: headline, chart, question, state, what it cannot show."""
+"""What the numbers on the picture of the first page mark: headline, question, state, chart, what it cannot show."""
 
 
 def marked(picture: str) -> str:
@@ -298,6 +300,62 @@ def _text(docstring: str) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------------------
+# Pages as the site has them: links that leave docs lead to copies of those pages, or are none.
+
+
+OUTSIDE: Final = "project"
+"""Folder of the site with pages from elsewhere in the repository."""
+_LINK: Final = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
+
+
+def stage(folder: Path) -> None:
+    """Write the pages of the site, and its configuration, into a folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(DOCS, folder / "docs")
+    left, done = sorted(DOCS.rglob("*.md")), set[Path]()
+    while left:
+        source = left.pop()
+        done.add(source)
+        target = folder / "docs" / _place(source)
+        text, beyond = staged(source.read_text(encoding="utf-8"), source)
+        left += [path for path in beyond if path not in done and path not in left]
+        if "decisions" in source.parts or not source.is_relative_to(DOCS):
+            text = f"---\nsearch:\n  exclude: true\n---\n\n{text}"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    shutil.copy(ROOT / "mkdocs.yml", folder / "mkdocs.yml")
+
+
+def _place(source: Path) -> Path:
+    """Where a page of the repository lies among those of the site."""
+    if source.is_relative_to(DOCS):
+        return source.relative_to(DOCS)
+    return Path(OUTSIDE) / source.relative_to(ROOT)
+
+
+def staged(text: str, source: Path) -> tuple[str, list[Path]]:
+    """A page with links of the site, and the pages outside docs that it links."""
+    beyond: list[Path] = []
+
+    def replaced(link: re.Match[str]) -> str:
+        label, address = link[1], link[2]
+        path, mark, anchor = address.partition("#")
+        if not path or re.match(r"[a-z]+:", address):
+            return link[0]
+        target = (source.parent / unquote(path)).resolve()
+        if target.is_relative_to(DOCS) and source.is_relative_to(DOCS):
+            return link[0]
+        if target.suffix != ".md" and not target.is_relative_to(DOCS):
+            return label if "`" in label else f"`{target.relative_to(ROOT)}`" if label == path else label
+        if not target.is_relative_to(DOCS):
+            beyond.append(target)
+        return f"[{label}]({os.path.relpath(_place(target), _place(source).parent)}{mark}{anchor})"
+
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
+    return "".join(part if part.startswith("```") else _LINK.sub(replaced, part) for part in parts), beyond
+
+
+# --------------------------------------------------------------------------------------------------------------------
 # What pages and the built site have to keep.
 
 
@@ -398,6 +456,9 @@ def main(words: list[str]) -> int:
     match words:
         case ["write"]:
             return _write()
+        case ["stage", folder]:
+            stage(Path(folder))
+            return 0
         case ["check", site]:
             return _check(Path(site))
         case ["run", *chosen]:

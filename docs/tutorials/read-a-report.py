@@ -13,13 +13,7 @@
 # The first sentence is the finding. Read the verb. "Were approved less often than white applicants **with the same
 # recorded characteristics**" is a claim about people who look alike in the table. It is no claim about why.
 #
-# ## 2. The picture
-#
-# A dot is the best guess. The line through it is the interval: if the same study were done a hundred times, about 95 of
-# the lines would hold the true value. A short line means many people. A long line means few. Look at the line first and at
-# the dot second.
-#
-# ## 3. The questions
+# ## 2. The questions
 #
 # Each row is one question. They are not the same question, and they can have different answers:
 #
@@ -30,7 +24,7 @@
 # - **Path to approval**: does one group have a longer way to a yes?
 # - **Model's reasons**: does the model look at other things for one group?
 #
-# ## 4. The state
+# ## 3. The state
 #
 # Each question has a limit that was fixed before the run. The state says how the result stands to it:
 #
@@ -41,6 +35,12 @@
 #
 # Look at the approval rates of Boston. The gap is 23 points, which is large. The state is still "Inconclusive". The
 # state gives the reason: the ratio of the two rates may lie on either side of the limit of 0.80.
+#
+# ## 4. The picture
+#
+# A dot is the best guess. The line through it is the interval: if the same study were done a hundred times, about 95 of
+# the lines would hold the true value. A short line means many people. A long line means few. Look at the line first and at
+# the dot second.
 #
 # ## 5. What it cannot show
 #
