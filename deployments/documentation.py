@@ -35,7 +35,7 @@ MOST_WORDS: Final = 45_000
 MOST_OF_A_TUTORIAL: Final = 1_500
 EASE: Final = {"Tutorials": 60.0, "How-to": 60.0, "Explanation": 50.0}
 """Part of the navigation -> least reading ease of a page (Flesch)."""
-GENERATED: Final = "written by `make docs`"
+GENERATED: Final = ("written by `make docs`", "written by `evenhand reproduce")
 NOTEBOOKS: Final = ("first-audit", "audit-a-model", "read-a-report")
 """Tutorials that are notebooks, too."""
 RETURNED: Final = (
@@ -68,8 +68,9 @@ class Page(NamedTuple):
 
     @property
     def is_generated(self) -> bool:
-        """Whether `make docs` writes all of it: it says so in its first lines."""
-        return GENERATED in " ".join(self.text[:700].split()).lower() and "<!--" not in self.text[:700]
+        """Whether a command writes all of it: it says so in its first lines."""
+        head = " ".join(self.text[:700].split()).lower()
+        return any(words in head for words in GENERATED) and "<!--" not in head
 
     @property
     def words(self) -> int:
