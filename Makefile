@@ -14,11 +14,11 @@ help:
 	@echo "make test-slow  set up and run the slow tests: full sizes, and real data where EVENHAND_TEST_DATA names their folder"
 	@echo "make test-long  set up and run the longest tests, which CI leaves out"
 	@echo "make docs       write the data dictionary, the page of settings, the glossary and the schema of report.json"
-	@echo "                and build the documentation site into site/"
-	@echo "make docs-check build the site, then check its links, words and reading ease, and run the code of its pages (some minutes)"
 	@echo "make lock       write the locks of all libraries with their hashes (UPGRADE=--upgrade for newer versions)"
 	@echo "make sbom       write sbom.cdx.json, the list of what an installation runs on"
 	@echo "make format     format the code"
+	@echo "make site       build the documentation into site/, which a browser opens without a server (make docs does it, too)"
+	@echo "make docs-check build the site, check its links, words and reading ease, and run the code of its pages (some minutes)"
 	@echo "make clean      remove the virtual environment and the caches (not data/lake)"
 
 LOCKS := requirements.lock requirements-dask.lock requirements-dev.lock
