@@ -131,3 +131,5 @@ print(len(lender.refused_), "rows were left out")
 # - [Evenhand in Python](../python.md) shows all classes.
 # - [Python reference](../reference/python.md) lists every parameter.
 # - [For researchers](../how-to/researchers.md) has short recipes.
+#
+# This page is a notebook, too: open [audit-a-model.py](audit-a-model.py) in Jupyter (with Jupytext), VS Code or PyCharm.

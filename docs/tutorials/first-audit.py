@@ -167,3 +167,5 @@
 # - [Back-fill three years](three-years.md) does this for several years.
 # - [Clean nothing, confirm twelve lines](../clean-nothing.md) has the rules for messy tables.
 # - [What an audit cannot tell](../limits.md) should be read before you act on a result.
+#
+# This page is a notebook, too: open [first-audit.py](first-audit.py) in Jupyter (with Jupytext), VS Code or PyCharm.

@@ -104,3 +104,5 @@ print(similar["reason"].to_dict())
 # - [Rules and error rates](../verdicts.md): how a state comes about, and how often it is wrong.
 # - [For journalists](../how-to/journalists.md): what may be written.
 # - [Glossary](../glossary.md): each word of the report.
+#
+# This page is a notebook, too: open [read-a-report.py](read-a-report.py) in Jupyter (with Jupytext), VS Code or PyCharm.
