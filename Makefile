@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # of two processes that compute, threads would wait for each other
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder --durations 20
 
-.PHONY: audit test test-slow test-long check docs lock sbom format clean help
+.PHONY: audit test test-slow test-long check docs docs-check lock sbom format clean help
 
 help:
 	@echo "make audit      set up and run the audit of the bundled Boston data"
@@ -17,6 +17,8 @@ help:
 	@echo "make lock       write the locks of all libraries with their hashes (UPGRADE=--upgrade for newer versions)"
 	@echo "make sbom       write sbom.cdx.json, the list of what an installation runs on"
 	@echo "make format     format the code"
+	@echo "make site       build the documentation into site/, which a browser opens without a server (make docs does it, too)"
+	@echo "make docs-check build the site, check its links, words and reading ease, and run the code of its pages (some minutes)"
 	@echo "make clean      remove the virtual environment and the caches (not data/lake)"
 
 LOCKS := requirements.lock requirements-dask.lock requirements-dev.lock
@@ -72,6 +74,25 @@ docs: $(STAMP)
 	$(BIN)/python -m flows.cli.reference > docs/commands.md
 	$(BIN)/python -m schemas.report > schemas/report.schema.json
 	$(BIN)/python -m schemas.sentences > docs/glossary.md
+	$(BIN)/python deployments/documentation.py write
+	@$(MAKE) --no-print-directory site
+
+# what builds the site has an environment of its own
+DOCS := .venv-docs
+SITE_STAMP := $(DOCS)/.installed
+$(SITE_STAMP): requirements-docs.lock
+	@$(PYTHON) -m venv $(DOCS)
+	@$(DOCS)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement requirements-docs.lock
+	@touch $@
+
+site: $(STAMP) $(SITE_STAMP) mkdocs.yml $(shell find docs -type f)
+	@$(BIN)/python deployments/documentation.py stage $(DOCS)/pages
+	@cd $(DOCS)/pages && ../bin/zensical build --clean --strict
+	@rm -rf site && mv $(DOCS)/pages/site site
+
+docs-check: $(STAMP) site
+	$(BIN)/python deployments/documentation.py check site
+	$(BIN)/python -W ignore deployments/documentation.py run
 
 lock: $(STAMP)
 	$(BIN)/python deployments/locks.py $(UPGRADE)
@@ -84,4 +105,4 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(DOCS) site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,6 +1,7 @@
 """Writes the locks: every library of an installation, with its version and the sha256 of its files (`make lock`).
 
-``requirements.lock`` is what an installation runs on, ``-dask``, ``-dev`` and ``-build`` what comes on top of it. torch
+``requirements.lock`` is what an installation runs on, ``-dask``, ``-dev`` and ``-build`` what comes on top of it, and
+``-docs`` what builds the documentation site, in an environment of its own. torch
 stands apart: the wheel for processors is version ``2.13.0+cpu`` in an index of PyTorch's own, and the general index has
 another file under ``2.13.0`` that brings sixteen packages of CUDA. ``requirements-torch.lock`` takes the files of the
 general index, and those for processors that this machine can see; it never drops one.
@@ -11,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -44,6 +46,9 @@ def main() -> None:
         _write(ROOT / name, own)
     build = dict(_compiled([], [*pins, *known.values()], BUILD))
     _write(ROOT / "requirements-build.lock", build)
+    docs = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["docs"]
+    pins_of_docs = [] if upgraded else _pins(ROOT / "requirements-docs.lock")
+    _write(ROOT / "requirements-docs.lock", dict(_compiled([], pins_of_docs, tuple(docs))))
     _write_torch(ROOT / "requirements-torch.lock")
 
 

@@ -75,6 +75,8 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
 def test_the_readme_is_one_page_and_names_both_test_commands() -> None:
     readme = (REPOSITORY / "README.md").read_text()
     assert len(readme.splitlines()) <= 150
+    assert len(readme.split()) <= 700
+    assert "import evenhand as eh" in readme.splitlines()[:12]
     assert {"make audit", "make test", "make test-slow"} <= set(re.findall(r"make [a-z-]+", readme))
 
 

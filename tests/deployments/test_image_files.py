@@ -37,10 +37,11 @@ class TestDockerfile:
         assert all((REPOSITORY / entry).exists() for entry in allowed)
 
     def test_it_has_what_an_installed_wheel_is_built_from(self) -> None:
-        build = (REPOSITORY / "pyproject.toml").read_text()
-        needed = re.findall(r'^"(data/[^"]+)" = "flows/bundled', build, re.M)
+        wheel = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+        needed = [*wheel["packages"], *wheel["force-include"]]
+        copied = [word for line in re.findall(r"^COPY (?!--)(.+) \S+$", BUILD, re.M) for word in line.split()]
+        assert [path for path in needed if path.split("/")[0] not in copied] == []
         allowed = re.findall(r"^!(\S+)$", (DEPLOYMENTS / "Dockerfile.dockerignore").read_text(), re.M)
-        assert needed
         for path in needed:
             assert any(path == entry or path.startswith(f"{entry}/") for entry in allowed), path
 

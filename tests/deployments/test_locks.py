@@ -43,7 +43,7 @@ def locked(*names: str) -> dict[str, str]:
     return {canonicalize_name(name): version for pairs in found for name, version in pairs}
 
 
-@pytest.mark.parametrize("name", [*LOCKS, "requirements-torch.lock"])
+@pytest.mark.parametrize("name", [*LOCKS, "requirements-docs.lock", "requirements-torch.lock"])
 def test_every_library_has_its_version_and_hashes(name: str) -> None:
     blocks = re.split(r"\n(?! )", (REPOSITORY / name).read_text().strip())
     assert blocks
@@ -73,6 +73,7 @@ def test_what_is_declared_is_locked_in_a_version_that_is_declared() -> None:
         ),
         (runtime | dask, EXTRAS["dask"]),
         (runtime | dev, [*EXTRAS["dev"], *EXTRAS["research"]]),
+        (locked("requirements-docs.lock"), EXTRAS["docs"]),
     ):
         for each in map(Requirement, wanted):
             name = canonicalize_name(each.name)
@@ -167,7 +168,7 @@ def test_what_is_declared_is_imported_or_run_by_us() -> None:
     for extra, wanted in {"": DECLARED["dependencies"], **EXTRAS}.items():
         for library in (canonicalize_name(Requirement(each).name) for each in wanted):
             stubs = library.startswith("types-") or library.endswith("-stubs")  # mypy reads them
-            known = code | beside if extra == "dev" else code
+            known = code | beside if extra in ("dev", "docs") else code
             if not (stubs or library in OTHERWISE or known & set(names_of(library, modules))):
                 left.append(library)
     assert left == []

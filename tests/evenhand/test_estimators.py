@@ -6,6 +6,7 @@ from typing import Any, Self
 import narwhals as nw
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
@@ -62,12 +63,22 @@ def by_pandas() -> pd.DataFrame:
 
 
 def frames() -> list[Any]:
-    kinds = [pytest.param(pa.Table.from_pandas(X), pa.array(Y), pa.array(RACE), id="pyarrow")]
-    try:
-        import polars as pl
-    except ImportError:
-        return kinds
-    return [*kinds, pytest.param(pl.from_pandas(X), pl.Series(Y.to_numpy()), pl.Series("race", RACE), id="polars")]
+    return [
+        pytest.param(pa.Table.from_pandas(X), pa.array(Y), pa.array(RACE), id="pyarrow"),
+        pytest.param(pl.from_pandas(X), pl.Series(Y.to_numpy()), pl.Series("race", RACE), id="polars"),
+    ]
+
+
+@pytest.mark.slow
+def test_results_by_row_are_frames_of_the_same_library() -> None:
+    ranking = eh.RecourseAwareRanking(actionable={"income": 1.0}, block_size=10, reference="white")
+    frame = pl.from_pandas(X)
+    ranking.fit(frame, Y.to_numpy(), sensitive_features=pl.Series("race", RACE))
+    ranked = ranking.transform(frame)
+    assert isinstance(ranked, pl.DataFrame)
+    assert ranked["row"].to_list() == list(range(N))
+    with pytest.raises(eh.errors.InputError, match="column 'loan' of X has no value in any row"):
+        ranking.fit(frame.with_columns(loan=pl.lit(None, pl.Float64)), Y.to_numpy(), sensitive_features=RACE.to_list())
 
 
 @pytest.mark.parametrize(("frame", "y", "groups"), frames())
@@ -143,6 +154,18 @@ def test_the_path_of_a_denied_row_begins_with_it_and_ends_with_an_approved_one()
         search.path(int(np.flatnonzero(MODEL.predict(X[NUMBERS]) == 1)[0]))
     coverage = search.curve("coverage_at_k", over="k")
     assert coverage.groupby("group")["estimate"].apply(lambda e: e.is_monotonic_increasing).all()
+
+
+@pytest.mark.slow
+def test_mediators_may_all_be_categories() -> None:
+    mediators = ["purpose", "sector"]
+    fair = eh.CounterfactualFairClassifier(mediators, networks=1, epochs=2, reference="white", settings={"batch": 16})
+    frame = X.assign(sector=np.random.default_rng(3).choice(["north", "south"], N))
+    fair.fit(frame, Y, sensitive_features=RACE)
+    assert fair.unfairness_["estimate"].between(0, 1).all()
+    imagined = fair.counterfactuals(frame, RACE)
+    assert list(imagined.columns) == ["to_group", *mediators]
+    assert set(imagined["purpose"]) <= {"buy", "build", "mend"}
 
 
 class ByFirstColumn(eh.CounterfactualFairClassifier):

@@ -178,7 +178,8 @@ def test_the_wheel_without_extras_runs_what_needs_none(tmp_path: Path) -> None:
     site = next((tmp_path / "new" / "lib").glob("python3*/site-packages"))
     installed = {path.name for path in site.iterdir()}
     assert not installed & {"torch", "prefect", "great_expectations", "fastapi"}
-    megabytes = sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) / 1e6
+    megabytes = size_of(site)
+    sys.stdout.write(f"a core install takes {megabytes:.0f} MB\n")  # pytest -rP prints it
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         [own / "python", "-c", CORE], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
@@ -188,5 +189,13 @@ def test_the_wheel_without_extras_runs_what_needs_none(tmp_path: Path) -> None:
     assert megabytes < MOST_MEGABYTES, f"a core install takes {megabytes:.0f} MB"
 
 
-MOST_MEGABYTES = 1000
-"""Of a core install, pip and compiled files among them; the target is 700."""
+def size_of(site: Path) -> float:
+    """Megabytes of what an installation brought: without pip and setuptools, and files that Python compiles itself."""
+    beside = ("pip", "setuptools", "pkg_resources", "_distutils_hack")
+    files = (path for path in site.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    own = (path for path in files if not path.relative_to(site).parts[0].startswith(beside))
+    return sum(path.stat().st_size for path in own) / 1e6
+
+
+MOST_MEGABYTES = 780
+"""Of a core install; the target is 700. llvmlite, which numba compiles with, is 173 of them, and pyarrow 170."""

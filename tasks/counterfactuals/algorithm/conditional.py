@@ -43,6 +43,8 @@ class ConditionalMean:
     def potential(self, covariates: Columns) -> Floats:
         """``(k, n, q)`` the targets foretold had everybody been of a category, in their units."""
         inputs, n = inputs_of(covariates), len(covariates.values)
+        if not self.regressors:  # every mediator has categories
+            return np.empty((self.categories, n, 0))
         by_category = [np.full(n, number) for number in range(self.categories)]
         return np.stack(
             [

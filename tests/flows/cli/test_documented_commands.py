@@ -11,7 +11,15 @@ from conftest import REPOSITORY
 from flows.cli.main import app
 from flows.cli.reference import entries, page
 
-PAGES = ("README.md", "docs/*.md", "docs/methods/*.md", "data/README.md", "deployments/README.md")
+PAGES = (
+    "README.md",
+    "docs/*.md",
+    "docs/methods/*.md",
+    "docs/tutorials/*.md",
+    "docs/how-to/*.md",
+    "data/README.md",
+    "deployments/README.md",
+)
 SHOWN = re.compile(r"`(evenhand [^`\n]+)`|^(evenhand [^\n]+)$", re.MULTILINE)
 COMMENT = re.compile(r"\s+#(?!\S).*")
 OPTION = re.compile(r"--?[a-zA-Z][a-z-]*")
