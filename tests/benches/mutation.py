@@ -150,7 +150,7 @@ RULES: Final = (
     Switch("numbers: other units", _without_units(lambda unit: unit != "%" and unit not in units.CURRENCIES)),
     Switch("numbers: k, M, bn", _without_scales()),
     Switch("numbers: unit in the name", _everywhere(units.unit_in_name, _nothing)),
-    Switch("numbers: a few cells are none", _set(numbers, _LEAST_SHARE=1.0, _LEAST_WITH_A_WORD=1.0)),
+    Switch("numbers: a few cells are none", _set(numbers, _LEAST_SHARE=1.0)),
     Switch("marks: proof by the cell", _set(numbers, _proof=lambda core: (None, frozenset()))),
     Switch("marks: proof by other columns", _marks_of_the_column_alone()),
     Switch("marks: money by thousands", _always_decimals()),

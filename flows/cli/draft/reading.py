@@ -118,7 +118,7 @@ def read_source(source: Source, path: Path) -> Table:
     cells, exact, file_rows = _looked_at(batches, schema)
     for row in unread:
         refused[str(row.reason)] = refused.get(str(row.reason), 0) + 1
-    columns = columns_of(cells, exact)
+    columns = columns_of(cells, exact, typed=source.kind != "csv")
     return Table(path, source, columns, cells.num_rows, refused=refused, joined=matches, file_rows=file_rows)
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from flows.cli.draft.known_tables import Example
-from flows.cli.draft.vocabulary import protected_kind
+from flows.cli.draft.vocabulary import men_and_women, plain, protected_kind
 from schemas.audit.source import Source
 from tasks.ingest.intake import bands, codes, dates, numbers
 from tasks.ingest.intake.folding import spellings
@@ -24,6 +24,8 @@ from tasks.ingest.intake.numbers import NumberGuess
 from tasks.ingest.sources.raw import canonical
 
 EXEMPT: Final = "Exempt"
+_UNKNOWN_SEX: Final = "u"
+"""Beside letters or words for men and women."""
 _LEAST_NUMBERS: Final = 2
 """Numbers that are left where others stand for a missing value: 7 and 9 are two codes, and not 7 and a missing one."""
 
@@ -67,7 +69,10 @@ class Column:
             return sentinels if len(self.number.numbers) - len(sentinels) >= _LEAST_NUMBERS else ()
         if self.form == "date":
             return tuple(codes.date_sentinels(self._days_with_rows()))
-        return tuple(codes.codes_among_words(self.counts))
+        words = [text for text in self.counts if plain(text) == _UNKNOWN_SEX]
+        if words and not (protected_kind(self.name) == "sex" and men_and_women(self.counts)):
+            words = []
+        return (*codes.codes_among_words(self.counts), *words)
 
     def _days_with_rows(self) -> dict[str, int]:
         days: dict[str, int] = {}
@@ -226,12 +231,15 @@ class Doubt:
     evidence: tuple[tuple[str, int], ...] = ()
 
 
-def columns_of(table: pa.Table, exact: Mapping[str, Mapping[str, int]] | None = None) -> dict[str, Column]:
+def columns_of(
+    table: pa.Table, exact: Mapping[str, Mapping[str, int]] | None = None, typed: bool = False
+) -> dict[str, Column]:
     """The columns of a table of texts, with what their cells read as.
 
     Args:
         table: the rows that are looked at.
         exact: column -> text -> rows of the whole file, where the rows are a sample of it.
+        typed: whether the file stores numbers as numbers, and not as text.
     """
     plain = {}
     for name, cells in zip(table.column_names, table.columns, strict=True):
@@ -246,13 +254,13 @@ def columns_of(table: pa.Table, exact: Mapping[str, Mapping[str, int]] | None = 
         indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         codes = np.where(indices < 0, texts.get("", -1), places[indices] if len(places) else -1).astype(np.int32)
         plain[name] = Column(name, tuple(texts), codes, exact=exact_rows)
-    return _read(plain)
+    return _read(plain, typed)
 
 
-def _read(plain: Mapping[str, Column]) -> dict[str, Column]:
+def _read(plain: Mapping[str, Column], typed: bool) -> dict[str, Column]:
     """The same columns with their numbers, dates and bands."""
     counts = {name: column.counts for name, column in plain.items()}
-    figures = numbers.guess(counts)
+    figures = numbers.guess(counts, typed)
     days = dates.guess(counts, figures, [name for name in plain if protected_kind(name)])
     out = {}
     for name, column in plain.items():

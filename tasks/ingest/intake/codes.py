@@ -44,10 +44,16 @@ def sentinels(numbers: Mapping[str, int]) -> dict[str, int]:
 
 
 def codes_among_words(counts: Mapping[str, int]) -> dict[str, int]:
-    """Codes for missing in a column of words or bands -> their rows; 0 among words may be a value."""
+    """Codes for missing in a column of words, of bands or of codes -> their rows; 0 among words may be a value."""
     present = {text: count for text, count in counts.items() if not is_missing(text)}
     numbers = {text: number for text in present if (number := _number(text)) is not None}
     codes = {text: present[text] for text, number in numbers.items() if number in CODES and number != 0}
+    if codes and len(numbers) == len(present):  # 9 beside the codes 1 to 4
+        rows: dict[str, int] = {}
+        for text, number in numbers.items():
+            rows[str(number)] = rows.get(str(number), 0) + present[text]
+        apart = sentinels(rows)
+        return {text: count for text, count in codes.items() if str(numbers[text]) in apart}
     words = sum(count for text, count in present.items() if parse(text, _ANY_MARKS) is None)
     rest = sum(count for text, count in present.items() if text not in codes) - words
     return codes if words and words >= _WORD_SHARE * (words + rest) else {}

@@ -34,7 +34,9 @@ _QUESTIONABLE: Final = Decimal("0.05")
 _LARGEST_POWER, _LONGEST, _THREE = 40, 80, 3
 
 _SAME: Final = str.maketrans(
-    dict.fromkeys("\u2019\u2018\u02bc\u00b4`\u2032", "'") | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
+    dict.fromkeys("\u2019\u2018\u02bc\u00b4`\u2032", "'")
+    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
+    | {"\u066b": ".", "\u066c": ",", "\u066a": "%"}  # Arabic marks of decimals and thousands, and percent
 )
 _INVISIBLE: Final = dict.fromkeys((0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF, 0x00AD))
 _SIMPLE: Final = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
@@ -149,10 +151,16 @@ def parse_cell(text: str, recipe: ColumnRecipe) -> Parsed | None:
     return Parsed(value, parts.rules | ({"number"} if value != text else frozenset()))
 
 
-def guess(columns: Mapping[str, Mapping[str, int]]) -> dict[str, NumberGuess]:
-    """The columns of a file that hold numbers, and how they are read: column -> text -> rows in, guesses out."""
+def guess(columns: Mapping[str, Mapping[str, int]], typed: bool = False) -> dict[str, NumberGuess]:
+    """The columns of a file that hold numbers, and how they are read.
+
+    Args:
+        columns: column -> text -> rows.
+        typed: whether the file stores numbers as such, so that a plain one is of no locale and proves nothing of texts.
+    """
     candidates = {name: column for name in columns if (column := _candidate(name, columns[name])) is not None}
-    proofs = {mark for column in candidates.values() for mark in _marks_of_decimals(column)}
+    proving = [c for c in candidates.values() if not typed or any(part.marked for part in c.parts.values())]
+    proofs = {mark for column in proving for mark in _marks_of_decimals(column)}
     certain = Counter(column.units[0] for column in candidates.values() if column.units and len(column.units) == 1)
     letters = {letter for name in columns for letter in name}
     letters |= {letter for counts in columns.values() for text in islice(counts, 50) for letter in text}
