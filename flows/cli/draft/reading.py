@@ -34,6 +34,7 @@ _KEYS: Final = {
     "quotes": "quote",
     "title": "skip",
     "header_records": "skip",
+    "repeated_header": "comment",
     "no_header": "header",
     "names": "header",
     "foot": "foot",
