@@ -127,6 +127,10 @@ def add(
     source: Annotated[str, typer.Option(help="Where it came from; its name if left out.")] = "",
     replace: Annotated[bool, typer.Option("--replace", help="Convert a file that is held once more.")] = False,
     keep_raw: KeepOption = False,
+    rename: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OLD=NEW", help="Read a column of the file by its name in HMDA. May be repeated."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make vintages of files that you have. A file that the lake holds already, under any name, is not added again.
@@ -143,6 +147,7 @@ def add(
     if not as_json:
         show_progress()
     opened, added_vintages, emptied = Lake(lake), [], list[str]()
+    names = _names(rename or [])
     with at_work(opened, command_id()):
         for file in files:
             outline = cache(partial(store.outline_of, file))  # reads the file, and only where something is left to ask
@@ -154,7 +159,7 @@ def add(
                 place = existing.geography
             day = _day(frozen) or offers.frozen_on(dataset, of, file)
             key: dict[str, Any] = {"year": of, "dataset": dataset, "geography": place, "frozen": day, "source": source}
-            vintage = store.add(opened, file, **key, replace=replace, keep_raw=keep_raw)
+            vintage = store.add(opened, file, **key, replace=replace, keep_raw=keep_raw, rename=names)
             added_vintages.append(vintage)
             if not as_json or len(files) == 1:
                 _print_vintage(vintage, as_json)
@@ -241,6 +246,19 @@ def repack(year: YearOption, lake: LakeOption = "data/lake", as_json: JsonOption
                 sys.stdout.write(f"{vintage} is sorted already: nothing to do\n")
     if as_json:
         _print_vintages(repacked_vintages)
+
+
+def _names(pairs: Sequence[str]) -> dict[str, str]:
+    """Names of `--rename`: that of the file, and that of HMDA."""
+    from schemas.errors import SpecError
+
+    names = {}
+    for pair in pairs:
+        before, mark, now = (part.strip() for part in pair.partition("="))
+        if not (before and mark and now):
+            raise SpecError(f"--rename {pair}: expected OLD=NEW, such as applicant_race=derived_race")
+        names[before] = now
+    return names
 
 
 def _day(moment: datetime | None) -> date | None:

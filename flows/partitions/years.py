@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from flows.runs.disclosure import with_earlier
+from schemas.audit import column
 from schemas.audit.causal import CausalGraph
 from schemas.audit.source import Keep, Source
 from schemas.audit.spec import AuditSpec, Protected
@@ -77,13 +78,14 @@ def spec_of_year(spec: AuditSpec, year: int, lake: Lake) -> AuditSpec:
     """
     of_year = spec.model_copy(update={"year": year, "source": _source_of(spec.source, year, lake)})
     lacking = lacking_columns(spec, of_year.source)
-    renamed = renamed_columns(of_year, lacking)
-    for name, likely in renamed.items():
-        log.warning("%s", _renamed_words(year, name, likely))
+    renamed = renamed_columns(of_year, lacking, lake)
+    sentences = [_renamed_words(of_year, name, likely) for name, likely in renamed.items()]
+    for sentence in sentences:
+        log.warning("%s", sentence)
     try:
         return with_earlier(without(of_year, lacking), lake)
     except TooFewError as error:
-        words = "; ".join(_renamed_words(year, name, likely) for name, likely in renamed.items())
+        words = "; ".join(sentences)
         raise (TooFewError(f"{error}; {words}") if words else error) from error
 
 
@@ -167,32 +169,49 @@ def lacking_columns(spec: AuditSpec, source: Source) -> frozenset[str]:
     return frozenset(gone | {name for name, derived in source.derive.items() if derived.column in gone})
 
 
-def renamed_columns(spec: AuditSpec, lacking: Set[str]) -> dict[str, str]:
+def renamed_columns(spec: AuditSpec, lacking: Set[str], lake: Lake) -> dict[str, str]:
     """Protected columns that are not in a year -> its column that is likely the same, under another name."""
     protected = [name for p in spec.protected for name in p.columns if name in lacking]
-    if not protected or spec.source.kind == "hmda":
+    if not protected:
         return {}
-    header = [str(name) for name in registry.reader_of(spec.source).header(spec.source)]
     spec_columns = {*spec.kept(), *(c for p in spec.protected for c in p.columns), spec.decision.column}
-    free = [name for name in header if name not in spec_columns]
+    free = [name for name in _own_columns(spec, lake) if name not in spec_columns]
     likely: dict[str, str] = {}
     for name in protected:
         holding = [other for other in free if _words(name) <= _words(other) or _words(other) <= _words(name)]
         close = holding or get_close_matches(name, free, n=1, cutoff=_ALIKE)
+        kind = column.kind_of(name) if column.is_personal(name) else ""
+        alike = {other: len(_words(name) & _words(other)) for other in free if kind and column.kind_of(other) == kind}
+        close = close or sorted(alike, key=lambda other: -alike[other])
         if close:
             likely[name] = close[0]
     return likely
+
+
+def _own_columns(spec: AuditSpec, lake: Lake) -> list[str]:
+    """Columns of a year's file; of HMDA those that no layout knows, which a vintage has in its schema report alone."""
+    source = spec.source
+    if source.kind != "hmda":
+        return [str(name) for name in registry.reader_of(source).header(source)]
+    from tasks.ingest.hmda.canonical import CANONICAL  # loads DuckDB, and other sources need none
+    from tasks.ingest.vintages.store import newest, report_of
+
+    if source.vintage is None:
+        return [name for name in registry.header(source) if name not in CANONICAL]
+    vintage = newest(lake, spec.year, **source.vintage.model_dump(exclude_none=True))
+    report = report_of(lake, vintage) if vintage else None
+    return [f.column for f in report.findings if f.kind == "unknown_column" and f.column] if report else []
 
 
 def _words(name: str) -> frozenset[str]:
     return frozenset(re.findall(r"[a-z]+|[0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
 
 
-def _renamed_words(year: int, name: str, likely: str) -> str:
-    return (
-        f"{year} has no column {name!r}, and has {likely!r}: if it is the same, read it with "
-        f"source.rename: {{{likely}: {name}}}"
-    )
+def _renamed_words(spec: AuditSpec, name: str, likely: str) -> str:
+    by = f"read it with source.rename: {{{likely}: {name}}}"
+    if spec.source.vintage is not None:
+        by = f"add the file again: evenhand data add FILE --replace --rename {likely}={name}"
+    return f"{spec.year} has no column {name!r}, and has {likely!r}: if it is the same, {by}"
 
 
 def _of_other_years(source: Source, absent: Set[str]) -> frozenset[str]:

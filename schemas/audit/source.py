@@ -43,7 +43,8 @@ _BELONGING: Final = (
     (("comment", "quote", "multiline", "maximum_bytes"), ("csv",), "delimited text"),
     (("header", "skip", "foot"), ("csv", "excel"), "delimited text and excel"),
     (("sheet",), ("excel",), "excel"),
-    (("year_column", "member", "second_file", "intake", "rename"), TABLE_KINDS, "a table of your own"),
+    (("year_column", "member", "second_file", "intake"), TABLE_KINDS, "a table of your own"),
+    (("rename",), (*TABLE_KINDS, "hmda"), "a file"),
 )
 """Keys, the kinds of source that have them, and those kinds in words."""
 _NO_DELIMITER: Final = '"\r\n\0'
@@ -201,7 +202,7 @@ class Source(Strict):
         "row",
     )
     rename: dict[str, str] = Field(
-        {}, description="column of a file -> its name in this spec, in each file that has it"
+        {}, description="column of a file -> its name in this spec, in each file of csv, parquet and hmda that has it"
     )
     year: Annotated[Year, Field(ge=1990)] | None = Field(
         None, description="of HMDA: the year of activity that all rows must have; the year of the audit if null"
@@ -264,6 +265,11 @@ class Source(Strict):
         if self.path is not None and self.vintage is not None:
             raise ValueError(
                 "path and vintage both say what to read; drop one (to use FILE: --set source.vintage=null)"
+            )
+        if self.rename and self.vintage is not None:
+            raise ValueError(
+                "`rename` is about a file, and a vintage has the names of the lake: "
+                "evenhand data add FILE --replace --rename OLD=NEW"
             )
         if self.vintage_file is not None and self.vintage is None:
             raise ValueError("`vintage_file` is filled in by evenhand, of a vintage; a file of your own is `path`")

@@ -5,7 +5,8 @@ Nothing can change until somebody says that it can: a column that is thought fre
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from schemas.audit.intake import ColumnRecipe
 from schemas.tables.applications import APPLICATIONS
 from schemas.tables.counterfactuals import COUNTERFACTUALS
 from tasks.ingest.intake import numbers, units
-from tasks.preprocessing.algorithm import STOPS, association
+from tasks.preprocessing.algorithm import LEAST, STOPS, association
 
 AFTER: Final = "known after the decision"
 MOST_FEATURES: Final = 200
@@ -68,8 +69,10 @@ class Split:
 
     favourable: NDArray[np.bool_]
     unfavourable: NDArray[np.bool_]
+    areas: dict[str, float] = field(default_factory=dict)
+    """Column -> how well it alone ranks them, as far as that was asked."""
 
-    @property
+    @cached_property
     def decided(self) -> NDArray[np.bool_]:
         """``(rows,)`` whether a row has a decision."""
         return self.favourable | self.unfavourable
@@ -180,7 +183,7 @@ def _is_identifier(column: Column) -> bool:
 
 def _is_unique(column: Column) -> bool:
     present = int((~column.absent).sum())
-    return present > 0 and sum(text not in column.absent_texts for text in column.texts) >= _UNIQUE * present
+    return present > 0 and len(column.texts) - len(column.absent_texts) >= _UNIQUE * present
 
 
 def _is_amount(column: Column) -> bool:
@@ -259,7 +262,8 @@ def _by_decision(column: Column, split: Split) -> tuple[Reason, str] | None:
     """The column alone predicts the decision: by where it is filled in, or by its values."""
     if not (split.favourable.any() and split.unfavourable.any()):
         return None
-    empty = np.array([text in column.absent_texts or text in _NOT_FILLED for text in column.texts])[column.codes]
+    zeros = [column.texts.index(text) for text in _NOT_FILLED if text in column.counts]
+    empty = column.absent | np.isin(column.codes, zeros) if zeros else column.absent
     good, bad = (float((~empty[side]).mean()) for side in (split.favourable, split.unfavourable))
     zeros_aside = (float((~column.absent[side]).mean()) for side in (split.favourable, split.unfavourable))
     first, second = zeros_aside
@@ -273,12 +277,34 @@ def _by_decision(column: Column, split: Split) -> tuple[Reason, str] | None:
 
 def tells(column: Column, split: Split) -> float:
     """AUC with which a column alone ranks the decision; 0.5 where it has too few rows."""
-    values = column.numbers if column.is_number else np.where(column.groups < 0, np.nan, column.groups.astype(float))
-    if not column.is_number and len(column.values) > _MOST_CATEGORIES:
+    if column.name not in split.areas:
+        split.areas[column.name] = _by_numbers(column, split) if column.is_number else _by_categories(column, split)
+    return split.areas[column.name]
+
+
+def _by_categories(column: Column, split: Split) -> float:
+    if len(column.values) > _MOST_CATEGORIES:
         return 0.5
-    decided = split.decided
-    area = association(values[decided], split.favourable[decided], not column.is_number).value
+    values, decided = np.where(column.groups < 0, np.nan, column.groups.astype(float)), split.decided
+    area = association(values[decided], split.favourable[decided], unordered=True).value
     return 0.5 if np.isnan(area) else float(area)
+
+
+def _by_numbers(column: Column, split: Split) -> float:
+    """As `association` has it, from how often each text stands on either side."""
+    texts = column.numbers_of_texts
+    good, bad = (
+        np.bincount(column.codes[rows], minlength=len(texts))[np.isfinite(texts)]
+        for rows in (split.favourable, split.decided & ~split.favourable)
+    )
+    if min(good.sum(), bad.sum()) < LEAST:
+        return 0.5
+    order = np.argsort(texts[np.isfinite(texts)])
+    good, bad, numbers_in_order = good[order], bad[order], texts[np.isfinite(texts)][order]
+    first = np.flatnonzero(np.diff(numbers_in_order, prepend=np.nan) != 0)  # of equal numbers
+    good, bad = np.add.reduceat(good, first), np.add.reduceat(bad, first)
+    area = float(good @ (np.cumsum(bad) - bad / 2) / (good.sum() * bad.sum()))
+    return max(area, 1 - area)
 
 
 def _later(table: Table, column: Column, decided_on: str) -> tuple[Reason, str] | None:
@@ -296,8 +322,8 @@ def _unreadable(column: Column) -> tuple[Reason, str] | None:
         return "units", column.number.question or "several units"
     if column.missing_share > _MOST_MISSING:
         return "missing", f"missing in {column.missing_share:.0%} of the rows"
-    texts = [text for text in column.texts if text not in column.absent_texts]
     if column.form == "category":
+        texts = [text for text in column.texts if text not in column.absent_texts]
         if texts and texts[0][:1] in "[{" and texts[0][-1:] in "]}":
             return "nested", "lists or records in its cells"
         words = float(np.mean([len(text.split()) for text in texts])) if texts else 0.0

@@ -378,7 +378,8 @@ def _year_of_columns(table: Table, attribute_columns: Iterable[str]) -> Year | N
             for text, day in zip(column.texts, column.days, strict=True):
                 if day:
                     rows[int(day[:4])] = rows.get(int(day[:4]), 0) + column.counts[text]
-            after = vocabulary.is_named(name, "after") or column.missing_share > 0.5
+            # a date of what comes after a decision is filled in for some alone
+            after = column.missing_share > (0.05 if vocabulary.is_named(name, "after") else 0.5)
             order = 4 if after else 1 if vocabulary.is_named(name, "decided") else 2
             years.append((order, name, rows))
     usable = [(order, name, rows) for order, name, rows in years if rows and order < 4]

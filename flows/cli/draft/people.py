@@ -216,7 +216,7 @@ def attribute(
             f"--protected {name}: {len(groups):,} {'value' if len(groups) == 1 else 'values'}; expected a column of 2 "
             f"to {MOST_GROUPS} groups, or of ages: give another"
         )
-    unknown = {"u", "n", "na"} if kind == "sex" and vocabulary.men_and_women(groups) else set[str]()
+    unknown = {"n"} if kind == "sex" and vocabulary.men_and_women(groups) else set[str]()
     nobody = tuple(g for g in groups if (vocabulary.is_nobody(g) or plain(g) in unknown) and g != reference)
     people = {group: rows for group, rows in groups.items() if group not in nobody}
     if not people:

@@ -34,6 +34,7 @@ _KEYS: Final = {
     "quotes": "quote",
     "title": "skip",
     "header_records": "skip",
+    "repeated_header": "comment",
     "no_header": "header",
     "names": "header",
     "foot": "foot",
@@ -118,7 +119,7 @@ def read_source(source: Source, path: Path) -> Table:
     cells, exact, file_rows = _looked_at(batches, schema)
     for row in unread:
         refused[str(row.reason)] = refused.get(str(row.reason), 0) + 1
-    columns = columns_of(cells, exact)
+    columns = columns_of(cells, exact, typed=source.kind != "csv")
     return Table(path, source, columns, cells.num_rows, refused=refused, joined=matches, file_rows=file_rows)
 
 

@@ -21,7 +21,7 @@ from tasks.ingest.intake.recipe import Reading, cells_of
 from tasks.ingest.sources.door import describe
 from tasks.ingest.sources.raw import check_regular
 
-_FORM: Final = ("kind", "encoding", "delimiter", "quote", "skip", "foot", "header")
+_FORM: Final = ("kind", "encoding", "delimiter", "quote", "skip", "foot", "comment", "header")
 """Keys of a source about the form of its file, which may change from year to year."""
 _MOST_VALUES: Final = 60
 _KINDS: Final = {

@@ -32,7 +32,7 @@ TAKEN: Final = "#+ "
 _WIDE: Final = 100
 """Columns above which those that are left out are listed by reason."""
 _PLAIN: Final = re.compile(r"^[a-z_]+$")
-_SOURCE_KEYS: Final = ("member", "sheet", "header", "skip", "foot", "encoding", "quote")
+_SOURCE_KEYS: Final = ("member", "sheet", "header", "skip", "foot", "comment", "encoding", "quote")
 
 
 def text(draft: Draft, spec: Path | None = None) -> str:

@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from flows.cli.draft.known_tables import Example
-from flows.cli.draft.vocabulary import protected_kind
+from flows.cli.draft.vocabulary import men_and_women, plain, protected_kind
 from schemas.audit.source import Source
 from tasks.ingest.intake import bands, codes, dates, numbers
 from tasks.ingest.intake.folding import spellings
@@ -24,6 +25,10 @@ from tasks.ingest.intake.numbers import NumberGuess
 from tasks.ingest.sources.raw import canonical
 
 EXEMPT: Final = "Exempt"
+_CLEAN, _ZEROS = r"^[!-~]([ -~]*[!-~])?$", r"\.0+$"
+"""Texts that are canonical unless they end with these zeros."""
+_UNKNOWN_SEX: Final = "u"
+"""Beside letters or words for men and women."""
 _LEAST_NUMBERS: Final = 2
 """Numbers that are left where others stand for a missing value: 7 and 9 are two codes, and not 7 and a missing one."""
 
@@ -57,7 +62,7 @@ class Column:
         if self.exact:
             return {text: self.exact.get(text, 0) for text in self.texts}
         rows = np.bincount(self.codes, minlength=len(self.texts))
-        return dict(zip(self.texts, map(int, rows), strict=True))
+        return dict(zip(self.texts, rows.tolist(), strict=True))
 
     @cached_property
     def missing_codes(self) -> tuple[str, ...]:
@@ -67,7 +72,10 @@ class Column:
             return sentinels if len(self.number.numbers) - len(sentinels) >= _LEAST_NUMBERS else ()
         if self.form == "date":
             return tuple(codes.date_sentinels(self._days_with_rows()))
-        return tuple(codes.codes_among_words(self.counts))
+        words = [text for text in self.counts if plain(text) == _UNKNOWN_SEX]
+        if words and not (protected_kind(self.name) == "sex" and men_and_women(self.counts)):
+            words = []
+        return (*codes.codes_among_words(self.counts), *words)
 
     def _days_with_rows(self) -> dict[str, int]:
         days: dict[str, int] = {}
@@ -85,11 +93,13 @@ class Column:
     def absent_texts(self) -> frozenset[str]:
         """Texts that hold no value."""
         of_numbers = self.form in ("number", "date", "bands")
-        absent = {text for text in self.texts if is_missing(text, of_numbers) or text == EXEMPT}
-        if self.form in ("number", "few numbers") and self.number is not None:
-            gone = set(self.missing_codes)
-            absent |= {text for text, number in self.number.values.items() if number in gone}
-            absent |= set(self.number.missing) if self.form == "number" else set()
+        numbers_here = self.number if self.form in ("number", "few numbers") else None
+        others = self.texts if numbers_here is None else (*numbers_here.missing, *numbers_here.unread)
+        absent = {text for text in others if is_missing(text, of_numbers) or text == EXEMPT}
+        if numbers_here is not None:
+            if gone := set(self.missing_codes):
+                absent |= {text for text, number in numbers_here.values.items() if number in gone}
+            absent |= set(numbers_here.missing) if self.form == "number" else set()
         elif self.form == "date":
             absent |= {
                 t for t in self.texts if self.missing_codes and dates.parse(t, self.formats) in self.missing_codes
@@ -102,7 +112,8 @@ class Column:
     @cached_property
     def absent(self) -> NDArray[np.bool_]:
         """``(rows,)`` whether a cell holds no value."""
-        return np.array([text in self.absent_texts for text in self.texts], dtype=bool)[self.codes]
+        gone = self.absent_texts
+        return np.array([text in gone for text in self.texts] if gone else np.zeros(len(self.texts)), bool)[self.codes]
 
     @cached_property
     def printed(self) -> dict[str, str]:
@@ -126,8 +137,10 @@ class Column:
     def numbers_of_texts(self) -> NDArray[np.float64]:
         """``(texts,)`` number of each text; NaN where there is none."""
         values = self.number.values if self.number is not None else {}
-        gone = self.absent_texts
-        return np.array([np.nan if text in gone else float(values.get(text, "nan")) for text in self.texts])
+        written = list(map(values.get, self.texts))
+        if not self.absent_texts.isdisjoint(values):
+            written = [None if t in self.absent_texts else value for t, value in zip(self.texts, written, strict=True)]
+        return pc.fill_null(pa.array(written, pa.string()).cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False)
 
     @cached_property
     def groups(self) -> NDArray[np.int32]:
@@ -226,45 +239,59 @@ class Doubt:
     evidence: tuple[tuple[str, int], ...] = ()
 
 
-def columns_of(table: pa.Table, exact: Mapping[str, Mapping[str, int]] | None = None) -> dict[str, Column]:
+def columns_of(
+    table: pa.Table, exact: Mapping[str, Mapping[str, int]] | None = None, typed: bool = False
+) -> dict[str, Column]:
     """The columns of a table of texts, with what their cells read as.
 
     Args:
         table: the rows that are looked at.
         exact: column -> text -> rows of the whole file, where the rows are a sample of it.
+        typed: whether the file stores numbers as numbers, and not as text.
     """
     plain = {}
     for name, cells in zip(table.column_names, table.columns, strict=True):
         encoded = pa.chunked_array(cells.chunks, pa.string()).combine_chunks().dictionary_encode()
-        written = [canonical(text) for text in encoded.dictionary.to_pylist()]
+        changes = pc.invert(pc.match_substring_regex(encoded.dictionary, _CLEAN)).to_pylist()
+        changes_end = pc.match_substring_regex(encoded.dictionary, _ZEROS).to_pylist()
+        pairs = zip(encoded.dictionary.to_pylist(), changes, changes_end, strict=True)
+        written = [canonical(text) if unclean or zeros else text for text, unclean, zeros in pairs]
         exact_rows: dict[str, int] = {}
         for text, rows in (exact or {}).get(name, {}).items():
             exact_rows[canonical(text)] = exact_rows.get(canonical(text), 0) + rows
         listed = dict.fromkeys([*written, *([""] if encoded.null_count else []), *exact_rows])
-        texts = {text: i for i, text in enumerate(listed)}
-        places = np.array([texts[text] for text in written], dtype=np.int32)
-        indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        codes = np.where(indices < 0, texts.get("", -1), places[indices] if len(places) else -1).astype(np.int32)
-        plain[name] = Column(name, tuple(texts), codes, exact=exact_rows)
-    return _read(plain)
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        if encoded.null_count or len(listed) > len(written) or len(dict.fromkeys(written)) < len(written):
+            texts = {text: i for i, text in enumerate(listed)}
+            places = np.array([texts[text] for text in written], dtype=np.int32)
+            codes = np.where(codes < 0, texts.get("", -1), places[codes] if len(places) else -1)
+        plain[name] = Column(name, tuple(listed), codes.astype(np.int32), exact=exact_rows)
+    return _read(plain, typed)
 
 
-def _read(plain: Mapping[str, Column]) -> dict[str, Column]:
+def _read(plain: Mapping[str, Column], typed: bool) -> dict[str, Column]:
     """The same columns with their numbers, dates and bands."""
     counts = {name: column.counts for name, column in plain.items()}
-    figures = numbers.guess(counts)
+    figures = numbers.guess(counts, typed)
     days = dates.guess(counts, figures, [name for name in plain if protected_kind(name)])
     out = {}
     for name, column in plain.items():
         day, figure = days.get(name), figures.get(name)
         if day is not None:
-            out[name] = replace(column, form="date", formats=tuple(day.recipe.format), doubt=day.question or "")
+            out[name] = _as(column, form="date", formats=tuple(day.recipe.format), doubt=day.question or "")
             continue
         kind = numbers.is_number(name, figure, column.counts) if figure is not None else False
         if figure is not None and not figure.excluded and kind is not False:
-            out[name] = replace(column, number=figure, form="number" if kind else "few numbers")
+            out[name] = _as(column, number=figure, form="number" if kind else "few numbers")
             continue
         order = tuple(bands.guess(column.counts) or ())
         mixed = figure if figure is not None and figure.excluded else None
-        out[name] = replace(column, number=mixed, form="bands" if order else "category", order=order)
+        out[name] = _as(column, number=mixed, form="bands" if order else "category", order=order)
     return out
+
+
+def _as(column: Column, **changes: Any) -> Column:
+    """A column with other guesses about its cells, which are counted once."""
+    changed = replace(column, **changes)
+    vars(changed)["counts"] = column.counts
+    return changed

@@ -284,13 +284,21 @@ KINDS: Final = (
 # Values that describe people.
 
 
+_NUMBERED: Final = re.compile(r"\W*\d{1,3}\W+(?=[^\W\d])")
+
+
+def _unnumbered(value: str) -> str:
+    """A label without the code in front of it: `1 - Male` is Male."""
+    return _NUMBERED.sub("", value, count=1) if value[:4].strip("([ #")[:1].isdigit() else value
+
+
 def _is_word(kind: str, value: str, means: str = "") -> bool:
-    return any(phrase.means == means or not means for phrase in _index(kind).whole(parts(value)))
+    return any(phrase.means == means or not means for phrase in _index(kind).whole(parts(_unnumbered(value))))
 
 
 def is_nobody(group: str) -> bool:
     """Whether a value of a protected attribute is no group of people."""
-    words = parts(group)
+    words = parts(_unnumbered(group))
     if not words or _is_word("nobody", group):
         return True
     longest = max((len(phrase.parts) for phrase, _ in _index("nobody").inside(words)), default=0)
@@ -323,14 +331,14 @@ _LETTER_PAIRS: Final = (
 
 def men_and_women(values: Collection[str]) -> tuple[str, str] | None:
     """Which values mean men and women; None if one of them is unknown."""
-    by_form = {" ".join(parts(value)) or plain(value): value for value in values}
+    by_form = {" ".join(parts(_unnumbered(value))) or plain(value): value for value in values}
     for man, woman in _LETTER_PAIRS:
         if man in by_form and woman in by_form and not any(len(form) > 1 for form in by_form if form in _sexes()):
             return by_form[man], by_form[woman]
     men = [value for form, value in by_form.items() if "male" in _sexes().get(form, ())]
     women = [value for form, value in by_form.items() if _sexes().get(form, ()) == {"female"}]
-    men = [value for value in men if len(plain(value)) > 1] or men
-    women = [value for value in women if len(plain(value)) > 1] or women
+    men = [value for value in men if len(plain(_unnumbered(value))) > 1] or men
+    women = [value for value in women if len(plain(_unnumbered(value))) > 1] or women
     return (men[0], women[0]) if len(men) == 1 and len(women) == 1 and men != women else None
 
 

@@ -8,7 +8,7 @@ import shutil
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BufferedIOBase
 from itertools import accumulate
@@ -474,18 +474,26 @@ class Recognised:
         return self.layout is SUBMISSION
 
 
-def recognise(path: Path, scratch: Path, limits: Limits | None = None) -> Recognised:
-    """The layout of a file. ``scratch`` is where the member of a zip archive is written, and stays the caller's.
+def recognise(
+    path: Path, scratch: Path, limits: Limits | None = None, rename: Mapping[str, str] | None = None
+) -> Recognised:
+    """The layout of a file.
+
+    Args:
+        path: the file.
+        scratch: where the member of a zip archive is written; it stays the caller's.
+        limits: of the file.
+        rename: name in the header -> the name by which the column is read.
 
     Raises:
         DataQualityError: no known layout; a header over rows of another layout; rows of a year that was not published
             so; a lender's own submission; or the file cannot be opened (see ``opening``).
         InfrastructureError: the file cannot be read, or the disk is too small.
     """
-    return _recognised(path, opened(path, scratch, limits))[0]
+    return _recognised(path, opened(path, scratch, limits), rename or {})[0]
 
 
-def _recognised(path: Path, file: Opened) -> tuple[Recognised, list[list[str]]]:
+def _recognised(path: Path, file: Opened, rename: Mapping[str, str]) -> tuple[Recognised, list[list[str]]]:
     """The layout of an opened file, and the first records below its header; none of fixed widths."""
     lines = _lines(file)
     if not lines:
@@ -501,7 +509,7 @@ def _recognised(path: Path, file: Opened) -> tuple[Recognised, list[list[str]]]:
             sheet = submission.sheet_of(path.name, records)
             layout, names, has_header = SUBMISSION, list(SUBMISSION.columns), sheet is not None
         else:
-            layout, names, has_header = _delimited(path.name, records)
+            layout, names, has_header = _delimited(path.name, records, rename)
             exact = _is_exact(names, records[has_header:])
     layout_names, file_names = set(layout.columns), set(names)
     recognised = Recognised(
@@ -539,7 +547,7 @@ def outlined(path: Path, scratch: Path) -> tuple[Recognised, Outline]:
         DataQualityError, InfrastructureError: as ``recognise`` says.
     """
     file = opened(path, scratch)
-    recognised, records = _recognised(path, file)
+    recognised, records = _recognised(path, file, {})
     rows, sheet = recognised.lines - recognised.header, recognised.sheet
     if recognised.layout.stops:
         years = {line[: _FIXED.stops[0]] for line in _lines(file)}
@@ -596,9 +604,13 @@ def _fixed(name: str, lines: Sequence[str]) -> Layout:
     return _FIXED
 
 
-def _delimited(name: str, records: Sequence[Sequence[str]]) -> tuple[Layout, list[str], bool]:
+def _delimited(
+    name: str, records: Sequence[Sequence[str]], rename: Mapping[str, str]
+) -> tuple[Layout, list[str], bool]:
     """The layout, the names of the file's columns, and whether the first record is a header."""
     names = [normalised(cell) or f"unnamed_{i}" for i, cell in enumerate(records[0], start=1)]
+    other_names = {normalised(before): now for before, now in rename.items()}
+    names = [other_names.get(name, name) for name in names]
     layout_columns = {name for layout in LAYOUTS for name in layout.columns}
     is_header = sum(name in layout_columns for name in names) * 2 > len(names)
     if not is_header:

@@ -2,7 +2,7 @@
 
 # ruff: noqa: S608 what goes into the SQL is quoted, or a name of ours
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -168,8 +168,10 @@ class OpenFile:
         return dict(zip(numbers.tolist(), cells["cell"].to_pylist(), strict=True))
 
 
-def columns_of(path: Path) -> tuple[set[str], tuple[str, ...]]:
+def columns_of(path: Path, rename: Mapping[str, str]) -> tuple[set[str], tuple[str, ...]]:
     """The canonical columns that a file gives, and its own that its layout does not know; nothing is converted for it.
+
+    ``rename`` is that of ``recognise``.
 
     Raises:
         DataQualityError: no known layout, or a Parquet file of another table.
@@ -179,13 +181,15 @@ def columns_of(path: Path) -> tuple[set[str], tuple[str, ...]]:
         _check_canonical(path)
         return _with_values(path), ()
     with TemporaryDirectory(prefix="evenhand-hmda-") as scratch:
-        recognised = recognise(path, Path(scratch))
+        recognised = recognise(path, Path(scratch), rename=rename)
         return set(CANONICAL) - set(lacking(recognised)), _own(recognised)
 
 
 @contextmanager
-def open_file(path: Path) -> Iterator[OpenFile]:
+def open_file(path: Path, rename: Mapping[str, str] | None = None) -> Iterator[OpenFile]:
     """A file, as long as it is open; what was converted or unpacked of it is gone afterwards.
+
+    ``rename`` is that of ``recognise``.
 
     Raises:
         DataQualityError: no known layout, a Parquet file of another table, or a file that cannot be read to its end.
@@ -201,7 +205,7 @@ def open_file(path: Path) -> Iterator[OpenFile]:
             _check_canonical(path)
             yield OpenFile(path.name, path, None, connection)
             return
-        recognised = recognise(path, Path(scratch))
+        recognised = recognise(path, Path(scratch), rename=rename)
         convert(recognised, Path(scratch))
         yield OpenFile(path.name, Path(scratch) / APPLICATIONS_FILE, recognised, connection)
 
@@ -278,7 +282,7 @@ def lay(source: Source, columns: Sequence[str], connection: "duckdb.DuckDBPyConn
     with ExitStack() as stack:
         opened = []
         for path in located(placed(source)):
-            file = stack.enter_context(open_file(path))
+            file = stack.enter_context(open_file(path, source.rename))
             check_unknown_columns(file.name, file.own, source)
             opened.append(_opened(file, source, columns, connection))
         yield _laid(opened, source, columns, connection)

@@ -118,7 +118,7 @@ def header(source: Source) -> list[str]:
     """
     file_columns, extra_columns = [], []
     for path in located(placed(source)):
-        columns, unknown = columns_of(path)
+        columns, unknown = columns_of(path, source.rename)
         check_unknown_columns(path.name, unknown, source)
         file_columns.append(columns)
         extra_columns.append(unknown)

@@ -57,7 +57,10 @@ not applicable | not available
 not provided | not reported | not recorded | not stated | not given | not disclosed | not specified
 undisclosed | missing | no data | no answer
 pending | exempt | test optional | no score | no hit | no file | no credit | no credit score | no record | blank
-empty | withheld | declined
+empty | withheld | declined | no history | no credit history | thin file | new to credit | not taken | did not take
+waived | absent | kein score | kein eintrag | keine historie | nicht abgelegt | sin historial | sin puntaje
+no presentado | sem score | sem histórico | não realizado | sans score | non passé | non sostenuto | senza punteggio
+niet afgelegd | geen score | brak historii | ej skrivit | ej avlagt | ikke avlagt | 未受験 | 未受检 | 미응시
 prefer not to say | prefer not to answer | information not provided | nd | nr | ns | nc | nh | ntc | ne
 neant | néant | aucun | aucune | sans
 keine | keiner | kein | entfällt | ausstehend | verweigert | keine auskunft | offen

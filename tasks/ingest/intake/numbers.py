@@ -8,10 +8,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import islice
+from itertools import compress, islice
 from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from schemas.audit.intake import ColumnRecipe
 from tasks.ingest.intake.folding import plain_digits
@@ -34,9 +37,16 @@ _QUESTIONABLE: Final = Decimal("0.05")
 _LARGEST_POWER, _LONGEST, _THREE = 40, 80, 3
 
 _SAME: Final = str.maketrans(
-    dict.fromkeys("\u2019\u2018\u02bc\u00b4`\u2032", "'") | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
+    dict.fromkeys("\u2019\u2018\u02bc\u00b4`\u2032", "'")
+    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
+    | {"\u066b": ".", "\u066c": ",", "\u066a": "%"}  # Arabic marks of decimals and thousands, and percent
 )
 _INVISIBLE: Final = dict.fromkeys((0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF, 0x00AD))
+_MANY: Final = 100
+"""Distinct texts of a column from which on those that are canonical numbers are told in one pass."""
+_PLAIN: Final = r"^-?(0\.[0-9]*[1-9]|[1-9][0-9]*(\.[0-9]*[1-9])?)$|^0$"
+_PROVING: Final = r"^-?(0|[1-9][0-9]{3,})\.|\.([0-9]{1,2}|[0-9]{4,})$"
+"""Of plain numbers: the full stop is before decimals, since no thousands would be written so."""
 _SIMPLE: Final = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 _CELL: Final = re.compile(
     r"(?P<minus>[-+])?\s*(?P<before>[^\d\s.,'+-](?:[^\d'+-]*[^\d\s'+-])?)?\s*(?P<inner>[-+])?\s*"
@@ -126,6 +136,10 @@ class _Column:
     units: tuple[str, ...] | None
     decimal: set[str]
     thousands: set[str]
+    plain: dict[str, None] = field(default_factory=dict)
+    """Texts that are canonical numbers by a full stop before decimals, and have no parts above."""
+    points: bool = False
+    """Whether one of them has a full stop."""
 
 
 def parse(text: str, recipe: ColumnRecipe) -> str | None:
@@ -149,10 +163,16 @@ def parse_cell(text: str, recipe: ColumnRecipe) -> Parsed | None:
     return Parsed(value, parts.rules | ({"number"} if value != text else frozenset()))
 
 
-def guess(columns: Mapping[str, Mapping[str, int]]) -> dict[str, NumberGuess]:
-    """The columns of a file that hold numbers, and how they are read: column -> text -> rows in, guesses out."""
+def guess(columns: Mapping[str, Mapping[str, int]], typed: bool = False) -> dict[str, NumberGuess]:
+    """The columns of a file that hold numbers, and how they are read.
+
+    Args:
+        columns: column -> text -> rows.
+        typed: whether the file stores numbers as such, so that a plain one is of no locale and proves nothing of texts.
+    """
     candidates = {name: column for name in columns if (column := _candidate(name, columns[name])) is not None}
-    proofs = {mark for column in candidates.values() for mark in _marks_of_decimals(column)}
+    proving = [c for c in candidates.values() if not typed or any(part.marked for part in c.parts.values())]
+    proofs = {mark for column in proving for mark in _marks_of_decimals(column)}
     certain = Counter(column.units[0] for column in candidates.values() if column.units and len(column.units) == 1)
     letters = {letter for name in columns for letter in name}
     letters |= {letter for counts in columns.values() for text in islice(counts, 50) for letter in text}
@@ -169,12 +189,13 @@ def is_number(name: str, number: NumberGuess, counts: Mapping[str, int]) -> bool
     """
     if number.marked or number.recipe.unit is not None or any("." in value for value in number.numbers):
         return True
-    if set(number.numbers) <= {"0", "1"} or names_code(name):
+    if (len(number.numbers) < _LEAST_DISTINCT and set(number.numbers) <= {"0", "1"}) or names_code(name):
         return False
     if names_amount(name) or names_rate(name):
         return True
-    texts = [text.strip() for text in counts if not is_missing(text, of_numbers=True)]
+    texts = [text.strip() for text in counts if "0" in text[:2] or text not in number.values]
     padded = any(len(text) > 1 and text[0] == "0" and text.isdigit() for text in texts)
+    texts = [text.strip() for text in counts if not is_missing(text, of_numbers=True)] if padded else []
     if padded and len({len(text) for text in texts}) == 1:
         return False
     return True if len(number.numbers) >= _LEAST_DISTINCT else None
@@ -186,16 +207,19 @@ def _candidate(name: str, counts: Mapping[str, int]) -> _Column | None:
     parts: dict[str, _Parts] = {}
     unmatched: dict[str, int] = {}
     missing: dict[str, int] = {}
-    for place, (text, rows) in enumerate(counts.items()):
-        if place == _SAMPLE and 2 * len(parts) < len(unmatched):
+    plain, points, proving = _plainly(counts)
+    for place, (text, rows) in enumerate(counts.items()) if len(plain) < len(counts) else ():
+        if place == _SAMPLE and 2 * (_SAMPLE - len(missing) - len(unmatched)) < len(unmatched):
             return None
+        if text in plain:
+            continue
         if (number := _parts(text, months)) is not None:
             parts[text] = number
         elif is_missing(text, of_numbers=True):
             missing[text] = rows
         else:
             unmatched[text] = rows
-    good = sum(counts[text] for text in parts)
+    good = sum(counts[text] for text in parts) + sum(map(counts.__getitem__, plain))
     present = good + sum(unmatched.values())
     if not good or good < _LEAST_SHARE * present:
         return None
@@ -205,9 +229,31 @@ def _candidate(name: str, counts: Mapping[str, int]) -> _Column | None:
         units = further if place == 0 else tuple(unit for unit in units or () if unit in further)
     if unit_sets and not units:
         units = None
-    decimal = {number.decimal for number in parts.values() if number.decimal}
+    decimal = {number.decimal for number in parts.values() if number.decimal} | ({"."} if proving else set())
     thousands = {mark for number in parts.values() for mark in number.thousands}
-    return _Column(parts, unmatched, missing, months and units == ("months",), units, decimal, thousands)
+    as_months = months and units == ("months",)
+    return _Column(parts, unmatched, missing, as_months, units, decimal, thousands, plain, points)
+
+
+def _plainly(counts: Mapping[str, int]) -> tuple[dict[str, None], bool, bool]:
+    """Canonical numbers of a column with many texts; whether one has a full stop, and whether that is proven."""
+    if len(counts) < _MANY:
+        return {}, False, False
+    texts = pa.array(counts, pa.string())
+    fits = pc.and_(pc.match_substring_regex(texts, _PLAIN), pc.less_equal(pc.utf8_length(texts), _LONGEST))
+    plain = texts.filter(fits)
+    points = pc.any(pc.match_substring(plain, ".")).as_py() or False
+    proving = points and (pc.any(pc.match_substring_regex(plain, _PROVING)).as_py() or False)
+    return dict.fromkeys(compress(counts, fits.to_pylist())), points, proving
+
+
+def _spelled_out(column: _Column, counts: Mapping[str, int]) -> _Column:
+    """The same with the parts of its plain numbers, in the order of the column."""
+    parts: dict[str, _Parts] = {}
+    for text in counts:
+        if (number := _parts(text) if text in column.plain else column.parts.get(text)) is not None:
+            parts[text] = number
+    return replace(column, parts=parts, plain={}, points=False)
 
 
 def _guessed(
@@ -225,6 +271,9 @@ def _guessed(
         unit = next((unit for unit in prefer if unit in column.units), column.units[0])
     base = {"read": "number", "unit": unit, "missing": tuple(sorted(words))}
     marks, doubt = _marks(name, column, proofs)
+    if column.plain and (doubt or column.units or (column.points and marks.get("decimal") != ".")):
+        column = _spelled_out(column, counts)
+        marks, doubt = _marks(name, column, proofs)
     recipe = ColumnRecipe.model_validate({**base, **marks})
     questions: list[str] = []
     evidence: tuple[Sum, ...] = ()
@@ -236,8 +285,18 @@ def _guessed(
     numbers: dict[str, int] = {}
     unread = {text: rows for text, rows in column.unmatched.items() if text not in words}
     values: dict[str, str] = {}
-    for text, parts in column.parts.items():
-        value = _value(parts, recipe)
+    if column.plain and not column.parts:
+        values = dict(zip(column.plain, column.plain, strict=True))
+        numbers = dict(counts)
+        for text in (*column.unmatched, *column.missing):
+            del numbers[text]
+    for text in counts if column.parts else ():
+        if text in column.plain:
+            value: str | None = text
+        elif text in column.parts:
+            value = _value(column.parts[text], recipe)
+        else:
+            continue
         if value is None:
             unread[text] = counts[text]
         else:
@@ -257,6 +316,7 @@ def _guessed(
 def _marks(name: str, column: _Column, proofs: set[str]) -> tuple[dict[str, object], str | None]:
     """Decimal mark and marks of thousands for a recipe, and the question where nothing proves them."""
     present = {mark for part in column.parts.values() for mark in part.core if mark in ".,' "}
+    present |= {"."} if column.points else set()
     blanks = tuple(sorted(present & {"'", " "}))
     proven = _marks_of_decimals(column)
     if len(proven) > 1:
@@ -269,7 +329,7 @@ def _marks(name: str, column: _Column, proofs: set[str]) -> tuple[dict[str, obje
         decimal = next(iter(proven or proofs))
         return {"decimal": decimal, "thousands": (*sorted(marks - {decimal}), *blanks)}, None
     mark = min(marks)
-    example = next(text for text, part in column.parts.items() if mark in part.core).strip()
+    example = next((text.strip() for text, part in column.parts.items() if mark in part.core), "")
     unit = next(iter(column.units or ()), None)
     rate = unit not in CURRENCIES and (unit == "%" or names_rate(name))
     decimal, reading = (mark, "decimals") if rate else (_opposite(mark), "thousands")

@@ -34,7 +34,7 @@ DKK: dkk kroner
 CZK: czk kč
 HUF: huf ft
 RON: ron lei
-RUB: rub ₽ руб р
+RUB: rub ₽ руб р рублей рубля рубль
 UAH: uah ₴ грн
 ILS: ils nis ₪
 ZAR: zar
@@ -57,10 +57,14 @@ INR PKR LKR NPR: rs
 %: % pct percent procent prozent percentage pourcent prosent prosentti porcentaje パーセント 퍼센트
 months: months month mos mo mth mths monat monate monaten meses mês mes mesi mese mois maand maanden mnd
 months: miesiące miesięcy miesiąc mies mc msc ay månad månader mån måneder
+months: мес месяц месяца месяцев měsíc měsíce měsíců kk kuukautta bulan bln måneders
 months: ヶ月 か月 カ月 ヵ月 ケ月 ヶ月間 か月間 个月 個月 개월 期
 years: years year yrs yr y jahre jahr jahren años año ans an année années anni anno anos ano jaar jaren jr
-years: lat lata rok roku yıl yaş år 年 年間 歳 才 岁 歲 세 년 살
+years: lat lata rok roku yıl yaş år vuotta vuosi let roky tahun thn год года лет 年 年間 歳 才 岁 歲 세 년 살
+days: день дня дней dní päivää hari
 days: days day d tage tag tagen días día dias dia jours jour giorni giorno dagen dag dni dzień gün dagar 日 日間 天 일
+count: 件 人 名 回 個 个 次 명 건 회 개 pcs stk szt
+points: points point pts punkte punkten puntos pontos punti punten pkt puan poäng poeng 点 點 分 점
 hours: hours hour hrs hr h std stunden horas heures ore uur godz saat timmar 時間 小时 시간
 """
 """The unit of each word; of a word that several share, the first is the usual one."""
@@ -85,9 +89,11 @@ _GLUED: Final = {
     "mkr": ("SEK", 6),
 }
 _PER: Final = re.compile(
-    r"\s*(?:/|\b(?:per|pro|par|al|por|på)\s|\bp\.?\s?(?=[am]\b))\s*[^\W\d]+\.?$|\s*\ba\.\s?[adm]\.?$"
+    r"\s*(?:/|\bp/|\b(?:per|pro|par|al|por|på)\s|\bp\.?\s?(?=[am]\b))\s*[^\W\d]+\.?$|\s*\ba\.\s?[adm]\.?$"
+    r"|\s*\b(?:pcm|pa|mtl|monatlich|jährlich|mensuel|mensuels|mensuales|mensais|mensili|monthly|annually|yearly)\.?$"
+    r"|\s*\b(?:gross|net|brutto|netto|bruto|neto|brut|nets?|lordo|lordi|netti|líquido|brüt)\.?$"
 )
-"""`/month`, `per year`, `p.a.`: of what time an amount is, which does not change the number."""
+"""`/month`, `per year`, `p.a.`, `gross`: of what time and before what tax an amount is, which changes no number."""
 
 _MONEY_NAMES: Final = """
 amt amount income inc bal balance salary wage wages pay payment price value worth cost costs fee fees debt debts

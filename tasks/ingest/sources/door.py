@@ -26,8 +26,8 @@ _FORM_ROWS: Final = 3_000
 """Rows of a sheet by which its form is told."""
 _A_TABLE: Final = 0.5
 """Share of the records with as many cells, of a file in a zip that is a table."""
-_SHOWN: Final = 12
-"""Cells of a record that are shown."""
+_SHOWN, _LINE = 12, 120
+"""Cells of a record that are shown, and letters of a line."""
 
 What = Literal[
     "encoding",
@@ -35,6 +35,7 @@ What = Literal[
     "quotes",
     "title",
     "header_records",
+    "repeated_header",
     "no_header",
     "names",
     "foot",
@@ -222,6 +223,11 @@ def _of_text(source: Source, path: Path) -> Described:
     named = _named(form.records, form.layout, path.name)
     line = form.lines[named.begins]
     skip = line_number(line) - 1 if line > 1 else 0
+    if not comment and (again := text_form.repeated_header(form, head)):
+        first = first.model_copy(update={"comment": again[0]})
+        text = f"{path.name}: the line of names stands {again[1]:,} times more among the rows, and is none of them"
+        repeated = Evidence("repeated_header", text, (again[0][:_LINE],))
+        named = replace(named, header=named.columns, evidence=(*named.evidence, repeated))
     first = first.model_copy(update={"skip": skip, "header": named.header})
     counted_source, count, tail = text_form.counted(first, path, form.layout.width)
     foot = text_form.foot_records(counted_source, tail, form.layout)

@@ -124,6 +124,20 @@ def comment_of(form: Form) -> str | None:
     return "#" if marked and not named[0].startswith("#") else None
 
 
+def repeated_header(form: Form, text: str) -> tuple[str, int] | None:
+    """The line of names that stands again among the rows, as on each page of a printed report, and how often it does.
+
+    None where it does not, or the names take more than one line.
+    """
+    place = form.layout
+    if place.header is None or place.beside:
+        return None
+    names = form.records[place.header]
+    times = sum(record == names for record in form.records[place.first :])
+    line = text.splitlines()[form.lines[place.header] - 1] if times else ""
+    return (line, times) if line and records_of(line, form.delimiter, form.quoting)[0] == [names] else None
+
+
 def counted(source: Source, path: Path, width: int) -> tuple[Source, int, str]:
     """The source with what its quotes need, its records below ``skip``, and the end of its text.
 

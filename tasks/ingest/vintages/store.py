@@ -48,21 +48,26 @@ class TakenIn:
     """Year of activity -> rows."""
 
 
-def take_in(file: Path, folder: Path, year: int | None = None) -> TakenIn:
+def take_in(file: Path, folder: Path, year: int | None = None, rename: Mapping[str, str] | None = None) -> TakenIn:
     """Write the rows of a file, its refused lines and its schema report into an existing folder.
 
     Args:
         file: As it was delivered.
         folder: Gets ``applications.parquet``, ``refusals.parquet`` and ``schema_report.json``.
         year: Which every row has to be of; whatever it is, if left out.
+        rename: Name in its header -> the name of the layout.
 
     Raises:
+        SpecError: the file has no column of a name that is to be replaced.
         DataQualityError: it is not readable as HMDA, or holds rows of another year, or none.
         InfrastructureError: the disk is full or fails.
     """
     scratch = folder / "scratch"
     try:
-        recognised = recognise(file, scratch)
+        recognised = recognise(file, scratch, rename=rename)
+        lacking = [now for now in (rename or {}).values() if now not in recognised.columns]
+        if lacking:
+            raise SpecError(f"--rename: {file.name} has no column that becomes {lacking[0]!r}; give the name it has")
         converted = convert(recognised, folder)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -420,6 +425,7 @@ def add(
     source: str = "",
     replace: bool = False,
     keep_raw: bool = False,
+    rename: Mapping[str, str] | None = None,
 ) -> Vintage:
     """Make a vintage of a delivered file, in one step: a process that is killed leaves nothing that a reader sees.
 
@@ -435,6 +441,7 @@ def add(
         source: The address that it came from; its name if left out.
         replace: Convert a file that is held once more, and put it in the place of what is held.
         keep_raw: Keep the delivered file beside the converted rows.
+        rename: Name in its header -> the name of the layout, of a file that calls a column otherwise.
 
     Raises:
         SpecError: the data set or the place is none, the year is later than the freeze date, or the file is a
@@ -463,7 +470,8 @@ def add(
             return existing
         lake.require_space(2 * file.stat().st_size, file.name)
         with drafting(lake, f"vintage-{digest[:12]}") as draft:
-            vintage = _written(lake, draft, file, {**key, "sha256": digest, "source": source or file.name})
+            of_file = {**key, "sha256": digest, "source": source or file.name}
+            vintage = _written(lake, draft, file, of_file, rename or {})
             if keep_raw:
                 shutil.copyfile(file, draft / f"delivered-{file.name}")
             if _state(file) != before:
@@ -508,9 +516,9 @@ def _held(lake: Lake, name: str, digest: str, year: int) -> Vintage | None:
     return existing
 
 
-def _written(lake: Lake, draft: Path, file: Path, key: Mapping[str, Any]) -> Vintage:
+def _written(lake: Lake, draft: Path, file: Path, key: Mapping[str, Any], rename: Mapping[str, str]) -> Vintage:
     """Convert a file into a draft, sorted, and say what it is."""
-    report = take_in(file, draft, key["year"]).report
+    report = take_in(file, draft, key["year"], rename).report
     if (report.layout == submission.NAME) != (key["dataset"] == SUBMISSION):
         kind = SUBMISSION if report.layout == submission.NAME else "that of the publisher"
         raise SpecError(f"{file.name} is of layout {report.layout}, and not of kind {key['dataset']}: give {kind}")
@@ -524,7 +532,12 @@ def _written(lake: Lake, draft: Path, file: Path, key: Mapping[str, Any]) -> Vin
         refused=sum(report.refused.values()),
         bytes=file.stat().st_size,
         added=datetime.now(UTC).isoformat(timespec="microseconds"),
-        converter=f"{code_digest(_CONVERTER)[:16]} duckdb {version('duckdb')}",
+        converter=" ".join(
+            [
+                f"{code_digest(_CONVERTER)[:16]} duckdb {version('duckdb')}",
+                *(f"{before}={now}" for before, now in sorted(rename.items())),
+            ]
+        ),
         rows_sha256=sort_draft(lake, draft, draft / APPLICATIONS_FILE),
         version=2,
     )

@@ -1,5 +1,6 @@
 """``evenhand data add`` tells what it could not read, keeps what it must not, and asks for the place of few rows."""
 
+import csv
 import json
 import sys
 import zipfile
@@ -184,3 +185,50 @@ def test_a_vintage_without_the_columns_of_submissions_stays_readable(tmp_path: P
     assert read["action_taken"].to_pylist() == ["3"] * 6
     assert read["applicant_credit_score"].to_pylist() == [""] * 6
     assert "applicant_credit_score" not in hmda.header(source)
+
+
+RENAMED = """\
+name: renamed
+year: 2023
+source: {kind: hmda, vintage: {}}
+row_id: null
+decision: {column: action_taken, favourable: ['1', '2'], unfavourable: ['3']}
+protected:
+  - name: race
+    columns: [derived_race]
+    groups: {White: [White], Black: ['Black or African American']}
+    reference: White
+columns: {income_usd: {type: continuous}}
+model: {kind: none}
+methods: {adjusted: {}, fgce: null}
+"""
+
+
+def test_a_protected_column_under_another_name_is_told_by_plan_and_read_by_it(tmp_path: Path) -> None:
+    cells = [
+        {"derived_race": ("White", "Black or African American")[i % 2], "action_taken": "13"[i % 3 > 1]}
+        for i in range(60)
+    ]
+    file, spec, lake = browser(tmp_path / "loans.csv", cells), tmp_path / "renamed.yaml", tmp_path / "lake"
+    records = list(csv.reader(file.read_text().splitlines()))
+    columns = [i for i, name in enumerate(records[0]) if "race" not in name or name == "derived_race"]
+    records[0] = ["race_of_applicant" if name == "derived_race" else name for name in records[0]]
+    with file.open("w", newline="") as rewritten:
+        csv.writer(rewritten).writerows([record[i] for i in columns] for record in records)
+    spec.write_text(RENAMED)
+    added = ["--geo", "TX", "--year", str(YEAR), "--frozen", "2024-05-01"]
+    assert add(file, lake, *added).exit_code == 0
+    planned = ["plan", str(spec), "--lake", str(lake)]
+    missing = CliRunner().invoke(app, planned).output
+    assert "2023 has no column 'derived_race', and has 'race_of_applicant'" in missing
+    assert "evenhand data add FILE --replace --rename race_of_applicant=derived_race" in missing
+    wrong = add(file, lake, *added, "--replace", "--rename", "race=derived_race").exception
+    assert "has no column that becomes 'derived_race'" in str(wrong)
+    assert add(file, lake, *added, "--replace", "--rename", "race_of_applicant=derived_race").exit_code == 0
+    assert CliRunner().invoke(app, planned).exit_code == 0
+    (vintage,) = vintages(Lake(lake))
+    assert vintage.converter.endswith("race_of_applicant=derived_race"), "the same bytes are other rows now"
+    by_path = Source(kind="hmda", path=str(file), rename={"race_of_applicant": "derived_race"})
+    assert hmda.read(by_path, ["derived_race"]).table["derived_race"].to_pylist() == [c["derived_race"] for c in cells]
+    with pytest.raises(ValueError, match="a vintage has the names of the lake"):
+        Source(kind="hmda", vintage={}, rename={"race_of_applicant": "derived_race"})

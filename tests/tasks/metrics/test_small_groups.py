@@ -78,8 +78,8 @@ methods: {adjusted: {}, fgce: null}
 """
 
 
-def audited(place: Path, strangers: int) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Rows of measures and verdicts of an audit of three groups, and of some strangers of a fourth one."""
+def tables_of(place: Path, strangers: int, profile: str, stage: str) -> dict[str, Any]:
+    """Tables of an audit of three groups, and of some strangers of a fourth one."""
     lines = ["income,dti,race,approved"]
     for i in range(1500):
         group = ("White", "White", "Black", "Asian")[i % 4]
@@ -89,8 +89,13 @@ def audited(place: Path, strangers: int) -> dict[tuple[Any, ...], dict[str, Any]
     lines += [f"{30_000 + 10 * i},{20 + i},Samoan,{'yes' if i % 2 else 'no'}" for i in range(strangers)]
     file = place / "loans.csv"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    spec = read_spec(SPEC, "strangers.yaml", {"source.path": str(file), "disclosure.profile": "internal"}).spec
-    tables = tables_through(spec, "measure")
+    spec = read_spec(SPEC, "strangers.yaml", {"source.path": str(file), "disclosure.profile": profile}).spec
+    return tables_through(spec, stage)
+
+
+def audited(place: Path, strangers: int) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Rows of measures and verdicts of that audit, nothing withheld."""
+    tables = tables_of(place, strangers, "internal", "measure")
     rows = {}
     for name in ("measures", "verdicts"):
         for row in tables[name].to_pylist():
@@ -117,3 +122,16 @@ def test_figures_and_states_of_the_others_are_the_same_but_for_the_group_of_stra
         for key, row in others.items():
             figures = [(row[name], alone[key][name]) for name in ("value", "low", "high", "p", "q") if name in row]
             assert all(a == b or a == pytest.approx(b, abs=0.005) for a, b in figures), key
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", ["published", "public", "strict", "official"])
+def test_no_profile_turns_the_state_of_the_others_when_a_stranger_is_withheld(profile: str, tmp_path: Path) -> None:
+    published = []
+    for strangers in (0, 1, 4):
+        rows = tables_of(tmp_path, strangers, profile, "publish")["published_verdicts"].to_pylist()
+        assert {row["state"] for row in rows if row["group"] == "Samoan"} <= {State.INFORMATION, State.NOT_RUN}
+        others = [row for row in rows if row["group"] != "Samoan"]
+        published.append({(row["theory"], row["role"], row["method"], row["group"]): row["state"] for row in others})
+    assert published[1] == published[2] == published[0]
+    assert State.WITHIN in published[0].values(), "a state that could be turned"

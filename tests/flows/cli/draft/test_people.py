@@ -52,6 +52,15 @@ def test_ages_are_cut_at_40_and_62(name: str, form, tmp_path: Path) -> None:
     }
 
 
+def test_an_unknown_sex_and_a_code_among_codes_are_missing(tmp_path: Path) -> None:
+    draft = draft_of(tmp_path, SEX_CD=["M", "F"] * 96 + ["U"] * 8, RACE_CD=[*"1234"] * 48 + ["9"] * 8)
+    found = {attribute.column: attribute for attribute in draft.attributes}
+    assert {name: (set(a.rows), a.missing) for name, a in found.items()} == {
+        "SEX_CD": ({"M", "F"}, 8),
+        "RACE_CD": ({"1", "2", "3", "4"}, 8),
+    }
+
+
 def test_bands_that_are_ready_stay(tmp_path: Path) -> None:
     found = only(draft_of(tmp_path, age=repeated("25-34", "35-44", "45-54")))
     assert (found.bands, set(found.rows)) == ((), {"25-34", "35-44", "45-54"})
@@ -73,6 +82,9 @@ def test_the_usual_group_is_the_reference_if_it_has_half_of_the_favourable_decis
         ("male", ("0", "1"), "1"),
         ("ethnicity", ("Hispanic or Latino", "Not Hispanic or Latino"), "Not Hispanic or Latino"),
         ("disability", ("Yes", "No"), "No"),
+        ("Minorité visible", ("Oui", "Non"), "Non"),
+        ("Sexe", ("2 - Femme", "1 - Homme"), "1 - Homme"),
+        ("M/V/X", ("V", "M"), "M"),
     ],
 )
 def test_a_word_tells_the_usual_comparison_group(name: str, values: tuple, reference: str, tmp_path: Path) -> None:

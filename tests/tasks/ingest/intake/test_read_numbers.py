@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.audit.intake import ColumnRecipe
-from tasks.ingest.intake.codes import codes_among_words, date_sentinels, is_code, sentinels
+from tasks.ingest.intake import numbers
+from tasks.ingest.intake.codes import CODES, codes_among_words, date_sentinels, is_code, sentinels
 from tasks.ingest.intake.numbers import guess, is_number, parse, parse_cell
 
 POINT = ColumnRecipe.model_validate({"read": "number", "decimal": ".", "thousands": [",", " ", "'"]})
@@ -62,6 +63,14 @@ CELLS = [
     ("'0012", POINT, "12"),
     ("Rs. 1,02,817/-", POINT, "102817"),
     ("2,517% a.m.", COMMA, "2.5170"),
+    ("AED ٤٥٬٠٠٠٫٥", POINT, "45000.5"),
+    ("٣٤٪", POINT, "34"),
+    ("3件", POINT, "3"),
+    ("720 pts", POINT, "720"),
+    ("€ 3.250 p/m", COMMA, "3250"),
+    ("3.250 € brutto", COMMA, "3250"),
+    ("35 лет", POINT, "35"),
+    ("12 мес.", POINT, "12"),
     (".5", POINT, "0.5"),
     ("6.5E+04", POINT, "65000"),
     ("1e-05", POINT, "0.00001"),
@@ -100,6 +109,7 @@ NO_NUMBERS = [
         "$5 €",
         "1e999",
         "٫",
+        "1st",
         "½ m",
         "M 12",
         "R12",
@@ -315,6 +325,41 @@ def test_numbers_are_told_from_categories(name: str, cells: str, number: bool | 
     assert is_number(name, guess({name: counts})[name], counts) is number
 
 
+PLAIN_AND_ODD = st.one_of(
+    st.from_regex(r"-?(0|[1-9][0-9]{0,5})(\.[0-9]{1,4})?", fullmatch=True),
+    st.from_regex(r"[0-9]{1,3}([.,][0-9]{3}){0,2}", fullmatch=True),
+    st.sampled_from(("", "-", "NA", "unknown", "-0", "007", "5%", "$5", "1e3", "-999", "abc", "1" * 90, "\u0663")),
+)
+
+
+@given(st.dictionaries(PLAIN_AND_ODD, st.integers(1, 9), min_size=1), st.dictionaries(PLAIN_AND_ODD, st.integers(1, 9)))
+def test_columns_of_many_texts_are_read_as_those_of_few(first: dict, second: dict) -> None:
+    columns = {"income": first, "rate": second}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numbers, "_MANY", 10**9)
+        one_by_one = guess(columns)
+        patch.setattr(numbers, "_MANY", 0)
+        together = guess(columns)
+    assert together == one_by_one
+    for name, column in together.items():
+        for part in ("numbers", "values"):
+            assert list(getattr(column, part)) == list(getattr(one_by_one[name], part)), "in the order of the column"
+
+
+@given(st.dictionaries(CANONICAL.map(lambda number: format(number.normalize(), "f")), st.integers(1, 9), min_size=20))
+def test_codes_are_apart_by_the_quartiles_of_the_rows(rows: dict) -> None:
+    rows = {("0" if Decimal(text) == 0 else text): count for text, count in rows.items()}
+    codes = {"-99999999": 3, "9999999999": 4}
+    others = {text: count for text, count in rows.items() if Decimal(text) not in CODES}
+    every = sorted(Decimal(text) for text, count in others.items() for _ in range(count))
+    if len(every) < 20:
+        return
+    apart = every[int(Decimal("0.75") * len(every))] - every[int(Decimal("0.25") * len(every))]
+    found = sentinels({**others, **codes})
+    assert ("9999999999" in found) == (Decimal(9999999999) > every[-1] + apart or every[-1] <= 0)
+    assert ("-99999999" in found) == (Decimal(-99999999) < every[0] - apart or every[0] >= 0)
+
+
 def test_codes_are_apart_from_other_numbers_or_of_another_sign() -> None:
     incomes = {str(30_000 + 100 * step): 1 for step in range(200)}
     assert sentinels({**incomes, "-999": 5, "99999999": 4, "0": 9}) == {"-999": 5, "99999999": 4, "0": 9}
@@ -332,6 +377,8 @@ def test_codes_among_words_and_bands() -> None:
     assert codes_among_words({"White": 50, "Black": 20, "-9": 2, "99": 3, "0": 2}) == {"-9": 2, "99": 3}
     assert codes_among_words({"<25": 50, "25-34": 20, "8888": 2}) == {"8888": 2}
     assert codes_among_words({"1": 50, "2": 20, "9": 2}) == {}
+    assert codes_among_words({"1": 50, "02": 20, "3": 9, "9": 2, "09": 1}) == {"9": 2, "09": 1}
+    assert codes_among_words({"1": 50, "5": 20, "7": 9, "9": 5}) == {}
     assert codes_among_words({"1,234": 50, "99": 2}) == {}
     assert codes_among_words({"other": 10, "5": 90, "99": 2}) == {}
 

@@ -198,6 +198,15 @@ def test_comments_between_the_rows(tmp_path: Path) -> None:
     assert (found.source.comment, found.columns, found.rows) == ("#", NAMES, 120)
 
 
+@pytest.mark.parametrize("mark", [",", "\t"])
+@pytest.mark.parametrize("title", ["", "Loans of 2023\n"])
+def test_names_on_each_page_of_a_report_are_no_rows(tmp_path: Path, mark: str, title: str) -> None:
+    lines = text(mark=mark).splitlines(keepends=True)
+    found = described(tmp_path, "".join([title, *lines[:40], lines[0], *lines[40:80], lines[0], *lines[80:]]))
+    assert (found.columns, found.rows) == (NAMES, 120)
+    assert "repeated_header" in what(found)
+
+
 def test_cells_of_several_lines(tmp_path: Path) -> None:
     rows = [(row[0], f'"said ""yes"",\nthen left {i}"', row[1]) for i, row in enumerate(ROWS)]
     found = described(tmp_path, text(names=("Loan No", "Note", "Decision"), rows=rows))
