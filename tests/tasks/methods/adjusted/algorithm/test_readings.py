@@ -57,6 +57,29 @@ def test_files_emptied_by_decision_move_the_effect_and_their_weights_move_it_bac
     assert left_out.worst_low < examined.readings["weighted"].value < left_out.worst_high
 
 
+def layered(seed: int) -> tuple[Files, float]:
+    """Denied where two numbers are high at once, which go together in the group alone; what the rule denies of it."""
+    rng = np.random.default_rng(seed)
+    member = rng.random(6000) < 0.25
+    first, second = rng.standard_normal((2, 6000))
+    tie = np.where(member, 0.8, -0.2)
+    second = tie * first + np.sqrt(1 - tie**2) * second
+    chance = np.where((first > 0.5) & (second > 0.5), 0.85, 0.07)
+    controls = Control("debt", "number", first), Control("loan", "number", second)
+    group, none = member.astype(np.int32), np.zeros(6000, np.bool_)
+    return Files(rng.random(6000) < chance, none, group, ("A", "B"), 0, controls), float(chance[member].mean())
+
+
+def test_two_cut_offs_at_once_are_expected_of_the_group_in_which_they_meet():
+    missed = []
+    for seed in range(2, 6):
+        files, truth = layered(seed)
+        examined = examine(files, replace(RULES, parts=None), np.random.default_rng(0))[0]
+        assert any("cut at" in term for term in examined.terms)
+        missed.append(truth - examined.effect.expected)
+    assert abs(np.mean(missed)) < 0.008  # by hinges and products alone 0.014
+
+
 def test_random_gaps_leave_the_effect_and_depend_on_nothing():
     files = lender(2)
     rng = np.random.default_rng(5)
@@ -75,6 +98,17 @@ def test_denials_filed_as_withdrawn_are_an_excess_that_counts_as_denied():
     assert examined.excess.differs
     assert examined.excess.excess > 0.1
     assert examined.readings["undecided"].value == pytest.approx(truth, abs=0.02)
+
+
+def test_applications_that_end_alike_without_a_decision_dilute_no_effect():
+    files = lender(harm=1.5, n=8000)
+    whole = only(files).effect.value
+    ended = np.random.default_rng(3).random(len(files.denied)) < 0.3
+    hidden = files.denied & (files.group == 1) & (np.random.default_rng(4).random(len(files.denied)) < 0.5)
+    spoiled = replace(files, denied=files.denied & ~ended & ~hidden, undecided=ended | hidden)
+    examined = only(spoiled)
+    assert examined.effect.value < whole - 0.1
+    assert examined.excess.as_denied == pytest.approx(whole, abs=0.02)  # 0.7 times it, undivided
 
 
 def test_undecided_files_without_columns_are_counted_all_the_same():
