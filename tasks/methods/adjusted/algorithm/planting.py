@@ -12,7 +12,6 @@ Scope: arrays in, arrays out. How often a copy is called outside: ``adjust.power
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import logit
 
 from tasks.methods.adjusted.algorithm.design import Control, build_design, complete_rows
 from tasks.methods.adjusted.algorithm.examined import Files
@@ -25,7 +24,9 @@ STRATA = 30
 ROWS_A_STRATUM = 20
 """With fewer on average there are fewer strata."""
 FEWEST_IN_CLUSTER = 10
-"""Applications of a cluster whose share of members may go to another one."""
+"""Applications of a cluster that may stand for another one."""
+NEAR = 3
+"""So many applicants of next higher, and of next lower, risk of a cluster may stand for one of another cluster."""
 
 
 def risk_of(files: Files) -> Floats:
@@ -68,6 +69,10 @@ def without_gaps(control: Control) -> Control:
 class Law:
     """What all honest copies of a file are drawn by."""
 
+    risk: Floats
+    """``(n,)`` chance of denial, gaps filled; NaN where unusable."""
+    kind: Ints
+    """``(n,)`` what is never drawn for each other: with and without a decision, inside and outside a part."""
     strata: Ints
     """``(n,)`` stratum of each row of a group and of the reference group; -1 of all others."""
     drawn: Bools
@@ -115,7 +120,8 @@ def law_of(files: Files, group: int, part: Bools | None = None) -> Law:
     drawn = (strata >= 0) & (complete | files.undecided | (not by_chance))
     has_drawn = np.bincount(strata[drawn], minlength=first) > 0
     drawn |= (strata >= 0) & ~has_drawn[strata]
-    return Law(strata, drawn, _turns(files, member, strata, drawn & decided, (usable, x)), by_chance)
+    turns = _turns(files, member, strata, drawn & decided, (usable, x))
+    return Law(risk, kind.astype(np.int32), strata, drawn, turns, by_chance)
 
 
 def _turns(files: Files, member: Bools, strata: Ints, rows: Bools, columns: tuple[Bools, Floats]) -> Floats:
@@ -145,8 +151,8 @@ def honest(files: Files, group: int, law: Law, rng: np.random.Generator) -> tupl
     """A copy of the file without harm to a group, and the ``(n,)`` rows of the file that it is made of.
 
     In each stratum rows are drawn with replacement, and as many labels of the group as it has members there. Where rows
-    hang together, the share of members of each large cluster goes to another one at random: a group that is mostly
-    served by a few officers stays so, and what these officers are like is drawn anew.
+    hang together, applicants of a large cluster are drawn from those of like risk of another large one: a group that is
+    mostly served by a few officers stays so, and what these officers are like is drawn anew.
 
     Args:
         files: all applications.
@@ -154,32 +160,87 @@ def honest(files: Files, group: int, law: Law, rng: np.random.Generator) -> tupl
         law: as ``law_of`` gives it.
         rng: draws rows, labels, turned decisions and gaps.
     """
-    strata = law.strata
-    inside = np.flatnonzero(strata >= 0)
-    order = inside[np.argsort(strata[inside], kind="stable")]
-    stratum, member = strata[order], files.group[order] == group
-    length = int(stratum.max(initial=0)) + 1
-    counts, sizes = (np.bincount(stratum, weights, length) for weights in (member, None))
-    first = np.cumsum(sizes) - sizes
-    pool = order[law.drawn[order]]
-    pooled = np.bincount(strata[pool], minlength=length)
-    start = np.cumsum(pooled) - pooled
-    source = pool[start[stratum] + np.floor(rng.random(len(order)) * pooled[stratum]).astype(np.int64)]
-    rows = np.arange(len(strata))
-    rows[order] = source
-    score = rng.gumbel(size=len(order))
-    if files.cluster is not None:
-        score += tendency_of(files.cluster[source], files.group[source] == group, rng)
-    ranked = np.lexsort((-score, stratum))
-    chosen = np.zeros(len(order), np.bool_)
-    chosen[ranked] = np.arange(len(order)) - first[stratum] < counts[stratum]
+    strata, inside = law.strata, law.strata >= 0
+    rows, labels = np.arange(len(strata)), files.group.copy()
+    crowded = _crowded(files.cluster, inside)
+    order = np.flatnonzero(inside & ~crowded)
+    order = order[np.argsort(strata[order], kind="stable")]
+    if len(order):
+        stratum, member = strata[order], files.group[order] == group
+        length = int(stratum.max()) + 1
+        counts, sizes = (np.bincount(stratum, weights, length) for weights in (member, None))
+        first = np.cumsum(sizes) - sizes
+        rows[order] = _of_stratum(law, stratum, order, rng)
+        ranked = np.lexsort((rng.random(len(order)), stratum))
+        chosen = np.zeros(len(order), np.bool_)
+        chosen[ranked] = np.arange(len(order)) - first[stratum] < counts[stratum]
+        labels[order] = np.where(chosen, group, files.reference)
+    if files.cluster is not None and crowded.any():
+        slots = np.flatnonzero(crowded)
+        rows[slots] = _of_other_clusters(files.cluster, law, slots, rng)
+    changed = np.flatnonzero(inside)
     copy = files.taken(rows)
-    labels = copy.group.copy()
-    labels[order] = np.where(chosen, group, files.reference)
     turned = np.zeros(len(rows), np.bool_)
-    turned[order] = rng.random(len(order)) < law.turns[source]
+    turned[changed] = rng.random(len(changed)) < law.turns[rows[changed]]
     copy = replace(copy, group=labels, denied=copy.denied ^ turned)
-    return (_with_gaps(copy, files, order, rng) if law.gaps_by_chance else copy), rows
+    return (_with_gaps(copy, files, changed, rng) if law.gaps_by_chance else copy), rows
+
+
+def _crowded(cluster: Ints | None, inside: Bools) -> Bools:
+    """``(n,)`` rows of clusters that are large enough to stand for another one."""
+    if cluster is None:
+        return np.zeros(len(inside), np.bool_)
+    own = inside & (cluster >= 0)
+    size = np.bincount(cluster[own], minlength=int(cluster.max(initial=0)) + 1)
+    return own & (size[np.maximum(cluster, 0)] >= FEWEST_IN_CLUSTER)
+
+
+def _of_stratum(law: Law, stratum: Ints, places: Longs, rng: np.random.Generator) -> Longs:
+    """``(m,)`` a row for each place, drawn with replacement from those of its stratum at such places."""
+    among = np.zeros(len(law.strata), np.bool_)
+    among[places] = True
+    wanted = np.bincount(stratum, minlength=int(law.strata.max()) + 1) > 0
+    has_rows = np.bincount(law.strata[among & law.drawn], minlength=len(wanted)) > 0
+    inside = law.strata >= 0
+    lacks = wanted & ~has_rows  # all of its rows at such places lack a column: any row of the stratum will do
+    pool = np.flatnonzero(inside & law.drawn & (among | lacks[np.maximum(law.strata, 0)]))
+    pool = pool[np.argsort(law.strata[pool], kind="stable")]
+    pooled = np.bincount(law.strata[pool], minlength=len(wanted))
+    start = np.cumsum(pooled) - pooled
+    return pool[start[stratum] + np.floor(rng.random(len(stratum)) * pooled[stratum]).astype(np.int64)]
+
+
+def _of_other_clusters(cluster: Ints, law: Law, slots: Longs, rng: np.random.Generator) -> Longs:
+    """``(m,)`` a row for each place in a large cluster, of like risk, from the large cluster that takes its place.
+
+    It is of the same kind: with or without a decision, inside or outside the part. A cluster without any of that kind
+    gives none, and the place takes a row of its stratum.
+    """
+    numbers = np.unique(cluster[slots])
+    other = dict(zip(numbers.tolist(), rng.permutation(numbers).tolist(), strict=True))
+    risk = np.nan_to_num(law.risk, nan=0.5)
+    pool = slots[law.drawn[slots]]
+    cell = cluster.astype(np.int64) * (int(law.kind.max()) + 1) + law.kind
+    pool = pool[np.lexsort((risk[pool], cell[pool]))]
+    cells, first, size = np.unique(cell[pool], return_index=True, return_counts=True)
+    where = {int(number): place for place, number in enumerate(cells)}
+    width = int(law.kind.max()) + 1
+    out, lacking = slots.copy(), []
+    order = np.argsort(cell[slots], kind="stable")
+    ends = np.flatnonzero(np.diff(cell[slots][order])) + 1
+    for places in np.split(order, ends):
+        number, kind = divmod(int(cell[slots[places[0]]]), width)
+        place = where.get(other[number] * width + kind)
+        if place is None:
+            lacking.append(places)
+            continue
+        rows = pool[first[place] : first[place] + size[place]]
+        near = np.searchsorted(risk[rows], risk[slots[places]]) + rng.integers(-NEAR, NEAR + 1, len(places))
+        out[places] = rows[np.clip(near, 0, len(rows) - 1)]
+    if lacking:
+        rest = np.concatenate(lacking)
+        out[rest] = _of_stratum(law, law.strata[slots[rest]], slots[rest], rng)
+    return out
 
 
 def _with_gaps(copy: Files, files: Files, rows: Longs, rng: np.random.Generator) -> Files:
@@ -204,19 +265,6 @@ def _with_gaps(copy: Files, files: Files, rows: Longs, rng: np.random.Generator)
         for split, original in zip(copy.splits, files.splits, strict=True)
     )
     return replace(copy, controls=tuple(controls), splits=splits)
-
-
-def tendency_of(cluster: Ints, member: Bools, rng: np.random.Generator) -> Floats:
-    """``(m,)`` log odds of membership of a row's cluster, the odds of large clusters permuted among them."""
-    _, code, size = np.unique(cluster, return_inverse=True, return_counts=True)
-    share = float(member.mean())
-    members = np.bincount(code, member, len(size))
-    shrunk = (members + FEWEST_IN_CLUSTER * share) / (size + FEWEST_IN_CLUSTER)
-    odds = logit(shrunk) if 0 < share < 1 else np.zeros(len(size))
-    large = np.flatnonzero(size >= FEWEST_IN_CLUSTER)
-    tendency = np.full(len(size), logit(share) if 0 < share < 1 else 0.0)
-    tendency[large] = odds[rng.permutation(large)]
-    return np.asarray(tendency[code])
 
 
 def harmed(files: Files, group: int, points: float, draw: Floats, part: Bools | None = None) -> Files:
