@@ -84,6 +84,14 @@ class Facts:
         return bool(self.row["no_noise"])
 
     @property
+    def of_clusters(self) -> tuple[float, float]:
+        """How many times the error by rows that by clusters is, and its degrees of freedom; 1 and infinite without."""
+        row = self.row
+        if row["cluster"] is None or not row["se"] or not row["se_by_rows"]:
+            return 1.0, math.inf
+        return max(1.0, row["se"] / row["se_by_rows"]), math.inf if row["df"] is None else row["df"]
+
+    @property
     def missing(self) -> bool:
         """Whether missing values are a finding: they depend on the decision, and move the effect."""
         weighted = self.readings.get("weighted")

@@ -342,6 +342,7 @@ def _judged_row(files: Files, examined: Examined, cluster: str | None, points: f
     return row | {
         "value": effect.value,
         "se": judged.plain.se,
+        "se_by_rows": judged.se_by_rows,
         "df": judged.plain.df,
         "limit": judged.limit,
         "se_at_limit": judged.at_limit.se,

@@ -368,6 +368,8 @@ class Judged:
     limit: float
     plain: Error
     """Of the effect."""
+    se_by_rows: float
+    """The same if rows were independent."""
     at_limit: Error
     """Of the effect less the limit, which moves with the expected share."""
     ratio: float
@@ -393,7 +395,7 @@ def judge(rule: Rule, effect: Effect, limits: LimitRule, cluster: Ints | None) -
     if ratio > 0:
         of_denied = effect.influence + effect.of_expected
         ratio_se = error_of(of_denied / effect.denied - effect.of_expected / effect.expected, *sides).se
-    return Judged(limit, plain, at_limit, ratio, ratio_se)
+    return Judged(limit, plain, math.sqrt(float(effect.influence @ effect.influence)), at_limit, ratio, ratio_se)
 
 
 # --------------------------------------------------------------------------------------------------------------------
