@@ -22,8 +22,15 @@ NEXT = {
 """Kind of finding -> what to do next."""
 
 
+OF_TIME = "time"
+"""The part of a finding ``through`` that is about when people applied."""
+NEXT_OF_TIME = "Make the quarter or month a control, or audit each quarter alone."
+
+
 def next_step(finding: Mapping[str, Any]) -> str:
     """What to do next about a finding."""
+    if finding["kind"] == "through" and finding["part"] == OF_TIME:
+        return NEXT_OF_TIME
     return NEXT[finding["kind"]].format(part=finding["part"], group=finding["group"])
 
 
@@ -146,7 +153,12 @@ def of_place(finding: Mapping[str, Any]) -> str:
 
 
 def of_through(finding: Mapping[str, Any]) -> str:
-    """What goes through branches, officers or channels."""
+    """What goes through branches, officers or channels, or through the quarter of the application."""
+    if finding["part"] == OF_TIME:
+        return (
+            f"{points(finding['value']).capitalize()} ({_range(finding)}) go with the quarter of the application: in "
+            f"one quarter, similar {finding['group']} applicants were approved {_less_often(finding['remaining'])}."
+        )
     return (
         f"{points(finding['value']).capitalize()} ({_range(finding)}) go through the branch, officer or channel: "
         f"without it, similar {finding['group']} applicants were approved "

@@ -15,7 +15,7 @@ from schemas.tables.applications import (
 
 OF_GROUP = (DECISION_MAKER, PROTECTED_ATTRIBUTE, GROUP)
 KEY = ("decision_maker", "protected_attribute", "group")
-READINGS_IN_HULL = ("weighted", "undecided", "through", "bands")
+READINGS_IN_HULL = ("weighted", "undecided", "through", "time", "bands")
 """Readings that the state may be read from, beside the judged one."""
 FINDING_KINDS = ("copies", "missing", "undecided", "part", "place", "through", "ratio", "bands", "form", "no_noise")
 """In the order in which the first page looks for the next step."""

@@ -152,6 +152,17 @@ def test_the_hull_takes_in_bands_and_branches_that_hide_harm_and_no_other():
     assert state(Facts(row(), readings={"through": reading(-0.08, -0.08)}))[0] is State.WITHIN
 
 
+@pytest.mark.parametrize(("judged", "inside"), [(0.1, 0.0), (0.0, 0.1)])
+def test_a_rule_that_got_stricter_while_the_group_came_later_is_read_from_both(judged, inside):
+    shifted = Facts(row(value=judged), readings={"time": reading(inside, inside - judged)}, parts=[part("cash", 0.3)])
+    assert state(shifted)[0] is State.INCONCLUSIVE
+    (finding,) = findings_of({WHOSE: shifted}, None, SETTINGS)
+    assert (finding["kind"], finding["part"]) == ("through", "time")
+    assert "go with the quarter" in sentence(finding | {"reference_group": "A"})
+    still = Facts(row(value=judged), readings={"time": reading(judged, 0.001)})
+    assert state(still)[0] is (State.OUTSIDE if judged else State.WITHIN)
+
+
 def test_place_is_a_finding_and_leaves_the_state():
     facts = Facts(row(value=0.17), readings={"place": reading(0.03, -0.14)})
     assert state(facts)[0] is State.OUTSIDE

@@ -133,6 +133,18 @@ def test_a_rule_about_places_goes_through_places_and_not_into_the_effect():
     assert -examined.readings["place"].difference > 5 * examined.readings["place"].of_difference.se
 
 
+def test_a_rule_that_gets_stricter_is_no_effect_inside_the_quarters():
+    files = lender(5, n=6000)
+    rng = np.random.default_rng(6)
+    late = np.where(files.group == 1, rng.choice(4, 6000, p=[0.1, 0.2, 0.3, 0.4]), rng.choice(4, 6000))
+    denied = rng.random(6000) < expit(-2 + 0.8 * late + files.controls[0].values)
+    quarter = Split("month (quarter)", tuple("1234"), late.astype(np.int32), time=True)
+    examined = only(replace(files, denied=denied, splits=(quarter,)))
+    assert examined.effect.value > 0.05
+    assert abs(examined.readings["time"].value) < 0.03
+    assert "time" not in only(replace(files, denied=denied, splits=(replace(quarter, time=False),))).readings
+
+
 def test_a_carrier_tells_the_group_and_the_effect_that_goes_through_it():
     files = lender(7)
     member = files.group == 1
