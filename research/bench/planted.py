@@ -146,7 +146,7 @@ MODELS = (
     Planted("either kind alike", REASON, two_incomes(split=False), "same reasons", (INSIDE, OPEN), REASONS, TWO),
     Planted("a proxy lowers the score", REASON, by_proxy, "other reasons", (BEYOND, OPEN), REASONS, BRANCH),
     Planted("takes 1.0 off", ALIKE, equal, "some 15 points", (BEYOND,), EXCHANGED, {}, RULE | {"member": -1.0}),
-    Planted("takes 0.01 off", ALIKE, equal, "below 2 points", (INSIDE,), EXCHANGED, {}, RULE | {"member": -0.01}),
+    Planted("takes 0.01 off", ALIKE, equal, "below 2 points", (INSIDE, OPEN), EXCHANGED, {}, RULE | {"member": -0.01}),
     Planted("adds 1.0", ALIKE, equal, "favours", (INSIDE,), EXCHANGED, {}, RULE | {"member": 1.0}),
     Planted("does not take it", ALIKE, equal, "not asked", (IDLE,), EXCHANGED, {}, RULE),
     Planted(

@@ -46,8 +46,8 @@ MEMBERSHIP_ROWS, TIMES_MEMBERS = 10_000, 3
 """Reference rows by which membership is fitted: at least the first, or so many times the members."""
 FITTED_ROWS = 200_000
 """Rows of the reference group by which terms are chosen; of more, every so many-th."""
-TENTHS = tuple(tenth / 10 for tenth in range(1, 10))
-"""Quantiles of a number at which a cut-off is looked for."""
+TWENTIETHS = tuple(place / 20 for place in range(1, 20))
+"""Quantiles of a number at which a cut-off is looked for; two at once begin at every other one, the tenths."""
 MOST_PAIRS = 4
 """Pairs of controls of which two cut-offs at once are looked for, by the order in which their products were chosen."""
 MOST_CUTS = 6
@@ -151,10 +151,11 @@ def cut_offs(
     controls = [control for block in applications.blocks for control in block.controls]
     meeting = [(int(terms.control[terms.first[k]]), int(terms.control[terms.second[k]])) for k in chosen]
     pairs = list(dict.fromkeys((min(pair), max(pair)) for pair in meeting if min(pair) >= 0))[:MOST_PAIRS]
-    factors, names, of, alone = [np.ones(len(design.y))], [""], [-1], []
+    factors, names, of, alone, odd = [np.ones(len(design.y))], [""], [-1], [], set()
     for number in dict.fromkeys(control for pair in meeting for control in pair if control >= 0):
-        for name, values, is_step in _steps(design, number, controls[number], used):
+        for place, (name, values, is_step) in enumerate(_steps(design, number, controls[number], used)):
             alone += [len(factors)] if is_step else []
+            odd |= {len(factors)} if is_step and place % 2 == 0 else set()
             factors.append(values)
             names.append(name)
             of.append(number)
@@ -164,7 +165,7 @@ def cut_offs(
         for one, other in pairs
         for i in np.flatnonzero(control_of == one)
         for j in np.flatnonzero(control_of == other)
-        if (i in alone or j in alone) and (factors[i] * factors[j] != 0).sum() >= RARE
+        if (i in alone or j in alone) and not {i, j} & odd and (factors[i] * factors[j] != 0).sum() >= RARE
     ]
     if not alone:
         return None
@@ -173,10 +174,10 @@ def cut_offs(
 
 
 def _steps(design: Design, number: int, control: Control, used: Bools) -> Iterator[tuple[str, Floats, bool]]:
-    """Steps of a number at its tenths in the reference group, or the columns of another control as they are."""
+    """Steps of a number at its twentieths in the reference group, or the columns of another control as they are."""
     columns = [j for j, own in enumerate(design.control) if own == number and j not in design.partners]
     values = control.values[used]
-    ends = np.unique(np.quantile(values[design.group == design.reference], TENTHS))
+    ends = np.unique(np.quantile(values[design.group == design.reference], TWENTIETHS))
     if control.kind == "category" or len(ends) < 3:
         yield from ((design.names[j], design.x[:, j], False) for j in columns)
         return
