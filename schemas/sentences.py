@@ -71,9 +71,19 @@ def _table(title: str, header: Sequence[str], rows: Iterable[Iterable[str]]) -> 
 # A count of people stands as ``{n}`` or ``{of}`` until the disclosure pass fills it in as it is published.
 
 
+OF_TIME = "time"
+"""The part of a finding ``through`` that is about when people applied."""
+
+
+def _pattern_of(finding: Mapping[str, Any]) -> str:
+    """Kind of a finding, by which its sentence and its next step are found."""
+    kind: str = finding["kind"]
+    return f"{kind}_{OF_TIME}" if kind == "through" and finding["part"] == OF_TIME else kind
+
+
 def next_step(finding: Mapping[str, Any]) -> str:
     """What to do next about a finding."""
-    text: str = sentences("findings")["next"][finding["kind"]]
+    text: str = sentences("findings")["next"][_pattern_of(finding)]
     return text.format(part=finding["part"], group=finding["group"])
 
 
@@ -125,10 +135,9 @@ def command(finding: Mapping[str, Any], run: str) -> str:
 
 def sentence(finding: Mapping[str, Any]) -> str:
     """A finding in words, in points of approval."""
-    kind = finding["kind"]
-    pattern: str = sentences("findings")["kinds"][kind]
+    pattern: str = sentences("findings")["kinds"][_pattern_of(finding)]
     words = {"group": finding["group"], "reference": finding.get("reference_group", "")}
-    return pattern.format(**words | _PLACES[kind](finding))
+    return pattern.format(**words | _PLACES[finding["kind"]](finding))
 
 
 def of_100(share: float) -> str:
@@ -196,8 +205,8 @@ def of_place(finding: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_through(finding: Mapping[str, Any]) -> dict[str, Any]:
-    """What goes through branches, officers or channels."""
-    rest = _less_often(finding["estimate"] + finding["value"])
+    """What goes through branches, officers or channels, or through the quarter of the application."""
+    rest = _less_often(finding["remaining"] if finding["part"] == OF_TIME else finding["estimate"] + finding["value"])
     return {"size": points(finding["value"]).capitalize(), "range": _range(finding), "rest_way": rest}
 
 

@@ -7,7 +7,10 @@ from tasks.pipeline.registry import METHODS, NAMES
 
 OVERHEAD = "overhead"
 """The benchmark that takes an audit spec, and neither data nor a limit on rows."""
-BENCHES = (OVERHEAD, "audit", "validation", "scale", "forecast", *NAMES, "ingest", "twin", "cost", "verdicts", "power")
+BENCHES = (
+    *(OVERHEAD, "audit", "validation", "scale", "forecast", *NAMES),
+    *("ingest", "twin", "cost", "verdicts", "power", "planted", "clusters"),
+)
 
 
 def bench_of(name: str) -> Bench:

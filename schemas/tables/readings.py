@@ -15,7 +15,7 @@ from schemas.tables.applications import (
 
 OF_GROUP = (DECISION_MAKER, PROTECTED_ATTRIBUTE, GROUP)
 KEY = ("decision_maker", "protected_attribute", "group")
-READINGS_IN_HULL = ("weighted", "undecided", "through", "bands")
+READINGS_IN_HULL = ("weighted", "undecided", "through", "time", "bands")
 """Readings that the state may be read from, beside the judged one."""
 FINDING_KINDS = ("copies", "missing", "undecided", "part", "place", "through", "ratio", "bands", "form", "no_noise")
 """In the order in which the first page looks for the next step."""
@@ -47,6 +47,7 @@ JUDGED_EFFECTS = Table(
         Column("events_reference", "int64", "denials among them", minimum=0),
         Column("value", "double", "share denied less the share that the reference group's rule would deny", True),
         Column("se", "double", "its standard error", True, 0.0),
+        Column("se_by_rows", "double", "its standard error if rows were independent", True, 0.0),
         Column("df", "double", "degrees of freedom of its interval; null for the normal", True, 0.0),
         Column("limit", "double", "the limit that it is held against", True, 0.0),
         Column("se_at_limit", "double", "standard error of the value less the limit", True, 0.0),

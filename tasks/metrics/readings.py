@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from schemas.audit.limits import Verdicts
-from schemas.sentences import next_step, sentence
+from schemas.sentences import OF_TIME, next_step, sentence
 from schemas.tables.readings import (
     CARRIERS,
     CHOICES,
@@ -84,6 +84,14 @@ class Facts:
         return bool(self.row["no_noise"])
 
     @property
+    def of_clusters(self) -> tuple[float, float]:
+        """How many times the error by rows that by clusters is, and its degrees of freedom; 1 and infinite without."""
+        row = self.row
+        if row["cluster"] is None or not row["se"] or not row["se_by_rows"]:
+            return 1.0, math.inf
+        return max(1.0, row["se"] / row["se_by_rows"]), math.inf if row["df"] is None else row["df"]
+
+    @property
     def missing(self) -> bool:
         """Whether missing values are a finding: they depend on the decision, and move the effect."""
         weighted = self.readings.get("weighted")
@@ -103,6 +111,18 @@ class Facts:
         row = self.readings.get(reading)
         return row is not None and _difference(row, sign=1).bound(_ONE_SIDED, upper=False) > points
 
+    def misleads(self, limit: float | None) -> bool:
+        """Whether files left out, or when people applied, may make a part that is none."""
+        return self.missing or self.undecided(limit) or self.differs_by_time
+
+    @property
+    def differs_by_time(self) -> bool:
+        """Whether the effect inside quarters is shown to differ from the judged one by more than two points."""
+        row = self.readings.get("time")
+        return row is not None and any(
+            _difference(row, sign=sign).bound(_ONE_SIDED, upper=False) > THROUGH_POINTS for sign in (1, -1)
+        )
+
     @property
     def in_hull(self) -> list[Row]:
         """The further readings that the state is read from."""
@@ -110,6 +130,7 @@ class Facts:
             "weighted": bool(self.row["depends"]),
             "undecided": (self.left_out.get(NO_DECISION) or {"p": 1.0})["p"] < _ONE_SIDED,
             "through": self.beyond("through", THROUGH_POINTS),
+            "time": self.differs_by_time,
             "bands": True,
         }
         return [self.readings[name] for name in READINGS_IN_HULL if takes[name] and name in self.readings]
@@ -183,7 +204,7 @@ def judged_case(case: Case, facts: Facts, bias: float, robustness: float, settin
     evidence: Evidence = Hull((estimate, *in_hull)) if in_hull else estimate
     counts = Counts(*(row[name] for name in ("n", "events", "n_reference", "events_reference")))
     limit = None if case.limit is None else Limit(row["limit"], case.limit.side)
-    misleads = facts.missing or facts.undecided(settings.limits.undecided)
+    misleads = facts.misleads(settings.limits.undecided)
     outside = (
         [] if misleads else [part for part in named_parts(facts, row["value"]) if _above(part, bias, settings, row)]
     )
@@ -384,7 +405,7 @@ def _of_group(facts: Facts, settings: Verdicts) -> Iterator[dict[str, Any]]:
             **{"low": ended["excess"] - half, "high": ended["excess"] + half, "estimate": ended["estimate"]},
             **{"shares": [ended["share"]], "shares_reference": [ended["share_reference"]]},
         }
-    if not (facts.missing or facts.undecided(settings.limits.undecided)):
+    if not facts.misleads(settings.limits.undecided):
         for part in named_parts(facts, row["value"])[:MOST_PARTS]:
             yield {
                 **{"kind": "part", "part": part_words(part), "n": part["n"], "value": part["value"]},
@@ -421,6 +442,13 @@ def _through(facts: Facts) -> Iterator[dict[str, Any]]:
         gap = _difference(through, sign=1)
         ends = {"low": gap.bound(_TWO_SIDED, upper=False), "high": gap.bound(_TWO_SIDED, upper=True)}
         yield {"kind": "through", "n": facts.row["n"], "value": gap.value, **ends, "estimate": facts.row["value"]}
+    if facts.differs_by_time:
+        gap = _difference(facts.readings["time"], sign=-1)
+        ends = {"low": gap.bound(_TWO_SIDED, upper=False), "high": gap.bound(_TWO_SIDED, upper=True)}
+        yield {
+            **{"kind": "through", "part": OF_TIME, "n": facts.row["n"], "value": gap.value, **ends},
+            **{"estimate": facts.row["value"], "remaining": facts.readings["time"]["value"]},
+        }
 
 
 def findings_table(findings: Iterable[Mapping[str, Any]], references: Mapping[str, str]) -> pa.Table:

@@ -363,7 +363,18 @@ class Gathered:
         if facts is not None and facts.measured and judgement.measure == JUDGED_MEASURE:
             full_case = judged_case(case, facts, bias, inference.robustness, self.verdicts)
             return replace(full_case, problem=unjudged(aggregate.note))
-        errors = inference.se, inference.scale == "log", inference.df, bias, inference.robustness, inference.se_above
+        times, df = 1.0, inference.df
+        if facts is not None and facts.measured and judgement.measure in OF_NEIGHBOURS:
+            times, of_clusters = facts.of_clusters
+            df = min(df, of_clusters)
+        errors = (
+            times * inference.se,
+            inference.scale == "log",
+            df,
+            bias,
+            inference.robustness,
+            times * inference.se_above,
+        )
         evidence: algorithm.Evidence = algorithm.Estimated(aggregate.value, *errors)
         return replace(case, evidence=evidence, problem=unjudged(aggregate.note))
 

@@ -1,10 +1,10 @@
 """Lenders that a sceptic would try, and planted models, at fixed seeds: no state is wrong."""
 
 import pytest
-from benches.planted_models import MODELS, Planted, state
 from benches.sceptics import SCEPTICS, tried
 
 from research.bench.lenders import OUTSIDE, WITHIN, Shape
+from research.bench.planted import MODELS, Planted, state
 
 pytestmark = pytest.mark.slow
 

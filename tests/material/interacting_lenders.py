@@ -1,7 +1,8 @@
 """Lenders who decide by two columns together, which tell groups apart together: does the ladder blame the group?
 
-``PYTHONPATH=. python tests/material/interacting_lenders.py ROWS RUNS [none|selected]`` prints the table of
-docs/methods/adjusted.md, section Interactions and cut-offs; ``bench`` as a fourth word the lenders of the bench.
+``PYTHONPATH=.:tests python tests/material/interacting_lenders.py ROWS RUNS [none|selected|expected]`` prints the tables
+of docs/methods/adjusted.md, Interactions and cut-offs. With ``expected`` it prints the judged estimate alone; ``bench``
+as a fourth word takes the lenders of the bench.
 """
 
 import sys
@@ -15,6 +16,8 @@ from benches.verdicts import LENDER, only
 from scipy.special import expit, logit
 
 from tasks.methods.adjusted.algorithm.design import Applications, Block, Control
+from tasks.methods.adjusted.algorithm.examined import Files, Rules, examine
+from tasks.methods.adjusted.algorithm.expected import LimitRule
 from tasks.methods.adjusted.algorithm.ladder import climb
 from tasks.methods.adjusted.settings import AdjustedSettings
 
@@ -114,12 +117,15 @@ def _groups(n: int, rng: np.random.Generator):
 
 
 def measured(lender: Callable[[int, np.random.Generator], Drawn], n: int, runs: int, terms: str) -> Iterator[str]:
-    """A line for logit and overlap weights each: bias, sd, mean error, coverage, shares beyond and inside the limit."""
-    settings = AdjustedSettings(estimators=("logit", "overlap"), terms=terms)
-    rows: dict[str, list[list[float]]] = {"logit": [], "overlap": []}
+    """A line for each estimator: bias, sd, mean error, coverage, shares beyond and inside the limit, terms."""
+    settings = AdjustedSettings(estimators=("logit", "overlap"), terms="none" if terms == "none" else "selected")
+    rows: dict[str, list[list[float]]] = {"expected": [], "logit": [], "overlap": []}
     for run in range(runs):
         rng = np.random.default_rng([19, n, run])
         drawn = lender(n, rng)
+        rows["expected"].append(of_expected(drawn, terms))
+        if terms == "expected":
+            continue
         for each in climb(drawn.applications, settings, 0.95, rng).effects:
             if each.rung == 1 and each.group == 1 and each.average_over in ("own", "overlap"):
                 added = each.reason.partition("terms added: ")[2].partition(";")[0]
@@ -130,12 +136,27 @@ def measured(lender: Callable[[int, np.random.Generator], Drawn], n: int, runs: 
                     [each.value - drawn.effect, each.se, inside, low > LIMIT, high < LIMIT, count]
                 )
     for estimator, found in rows.items():
+        if not found:
+            continue
         of = np.array(found)
         bias, se, covered, beyond, within, count = np.nanmean(of, axis=0)
         yield (
             f"{estimator}: bias {bias:+.4f}, sd {np.nanstd(of[:, 0]):.4f}, se {se:.4f}, coverage {covered:.3f}, "
             f"beyond the limit {beyond:.3f}, inside {within:.3f}, terms {count:.1f}"
         )
+
+
+def of_expected(drawn: Drawn, terms: str) -> list[float]:
+    """Error, standard error, coverage, both sides of the limit and terms of the judged effect."""
+    given = drawn.applications
+    files = Files(
+        given.denied, np.zeros(len(given.denied), bool), given.group, given.groups, 0, given.blocks[0].controls
+    )
+    rules = Rules(LimitRule(LIMIT, 0.5, 0.2, 0.005), parts=None, beside=False, selected=terms != "none")
+    (found,) = examine(files, rules, np.random.default_rng(0))
+    value, se, at_limit = found.effect.value, found.judged.plain.se, ONE_SIDED * found.judged.at_limit.se
+    inside = abs(value - drawn.effect) <= found.judged.plain.quantile(0.025) * se
+    return [value - drawn.effect, se, inside, value - at_limit > LIMIT, value + at_limit < LIMIT, len(found.terms)]
 
 
 def main(rows: str, runs: str, terms: str = "selected", which: str = "") -> None:

@@ -1,5 +1,6 @@
 """From the tables of the judged effect to its state: hull of readings, parts, findings, words."""
 
+import math
 import shlex
 from dataclasses import replace
 from typing import Any
@@ -18,7 +19,16 @@ WHOSE = ("lender", "race", "B")
 
 
 def row(**fields: Any) -> dict[str, Any]:
-    base = {"value": 0.0, "se": 0.005, "df": None, "limit": 0.02, "se_at_limit": 0.005, "expected": 0.2, "ratio": 1.0}
+    base = {
+        "value": 0.0,
+        "se": 0.005,
+        "se_by_rows": 0.005,
+        "df": None,
+        "limit": 0.02,
+        "se_at_limit": 0.005,
+        "expected": 0.2,
+        "ratio": 1.0,
+    }
     base |= {"ratio_low": 0.9, "ratio_high": 1.1, "rare": False, "cluster": None, "explained": 0.2, "no_noise": False}
     base |= {"depends": False, "reason": "", "n": 1000, "events": 200, "n_reference": 3000, "events_reference": 600}
     return base | {"approval_se": None, "approval_df": None, "no_noise": False} | fields
@@ -62,6 +72,12 @@ def test_an_interval_on_one_side_of_the_limit_is_within_or_outside():
     assert state(Facts(row()))[0] is State.WITHIN
     assert state(Facts(row(value=0.05)))[0] is State.OUTSIDE
     assert state(Facts(row(value=0.02)))[0] is State.INCONCLUSIVE
+
+
+def test_clusters_widen_what_neighbours_say_as_much_as_the_judged_effect():
+    assert Facts(row(cluster="officer", se=0.02, df=9.0)).of_clusters == (4.0, 9.0)
+    assert Facts(row(cluster="officer", se=0.004)).of_clusters == (1.0, math.inf)
+    assert Facts(row(se=0.02, df=9.0)).of_clusters == (1.0, math.inf)
 
 
 def test_the_limit_is_that_of_the_row():
@@ -134,6 +150,17 @@ def test_the_hull_takes_in_bands_and_branches_that_hide_harm_and_no_other():
     through = Facts(row(), readings={"through": reading(0.08, 0.08)})
     assert state(through)[0] is State.INCONCLUSIVE
     assert state(Facts(row(), readings={"through": reading(-0.08, -0.08)}))[0] is State.WITHIN
+
+
+@pytest.mark.parametrize(("judged", "inside"), [(0.1, 0.0), (0.0, 0.1)])
+def test_a_rule_that_got_stricter_while_the_group_came_later_is_read_from_both(judged, inside):
+    shifted = Facts(row(value=judged), readings={"time": reading(inside, inside - judged)}, parts=[part("cash", 0.3)])
+    assert state(shifted)[0] is State.INCONCLUSIVE
+    (finding,) = findings_of({WHOSE: shifted}, None, SETTINGS)
+    assert (finding["kind"], finding["part"]) == ("through", "time")
+    assert "go with the quarter" in sentence(finding | {"reference_group": "A"})
+    still = Facts(row(value=judged), readings={"time": reading(judged, 0.001)})
+    assert state(still)[0] is (State.OUTSIDE if judged else State.WITHIN)
 
 
 def test_place_is_a_finding_and_leaves_the_state():

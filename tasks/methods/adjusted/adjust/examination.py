@@ -220,7 +220,8 @@ def _times(rows: pa.Table, name: str, column: ColumnSpec) -> list[Split]:
             [f"{y}months {f:.0f} to {f + length - 1:.0f}" for y, f in zip(year, first, strict=True)], dtype=object
         )
         levels, code = np.unique(labels, return_inverse=True)
-        out.append(Split(f"{name} ({word})", tuple(levels.tolist()), np.where(valid, code, -1).astype(np.int32)))
+        code = np.where(valid, code, -1).astype(np.int32)
+        out.append(Split(f"{name} ({word})", tuple(levels.tolist()), code, time=length == QUARTERS))
     return out
 
 
@@ -342,6 +343,7 @@ def _judged_row(files: Files, examined: Examined, cluster: str | None, points: f
     return row | {
         "value": effect.value,
         "se": judged.plain.se,
+        "se_by_rows": judged.se_by_rows,
         "df": judged.plain.df,
         "limit": judged.limit,
         "se_at_limit": judged.at_limit.se,

@@ -27,14 +27,14 @@ from tasks.methods.adjusted.adjust.settings import AdjustSettings, adjust_settin
 from tasks.methods.adjusted.algorithm.detection import EFFECT, measure_of
 from tasks.methods.adjusted.algorithm.examined import Examined, Files, examine
 from tasks.methods.adjusted.algorithm.ladder import climb
-from tasks.methods.adjusted.algorithm.planting import harmed, honest, risk_strata
+from tasks.methods.adjusted.algorithm.planting import Law, harmed, honest, law_of
 from tasks.methods.adjusted.method import METHOD
 from tasks.methods.adjusted.problem import own
 from tasks.metrics.algorithm.measures import Family, Given
 from tasks.metrics.algorithm.verdicts import Counts, Verdict
 from tasks.metrics.readings import Facts, Whose, facts_of
 from tasks.metrics.verdicts import JUDGED_MEASURE, Gathered, judged
-from tasks.numerics.arrays import Bools, Ints
+from tasks.numerics.arrays import Bools
 from tasks.pipeline.method import ProblemTables
 
 POINTS = (0.02, 0.05, 0.10)
@@ -302,7 +302,7 @@ class Planting:
 
     judge: Judge
     target: Target
-    strata: Ints
+    law: Law
     part: Bools | None
     points: tuple[float, ...]
     seed: int
@@ -313,8 +313,8 @@ class Planting:
         examination = judge.examinations[target.attribute]
         files = examination.files
         part = rows_of_part(files, target.part) if target.part else None
-        strata = risk_strata(files, files.groups.index(target.group), part)
-        return cls(judge, target, strata, part, tuple(points), seed)
+        law = law_of(files, files.groups.index(target.group), part)
+        return cls(judge, target, law, part, tuple(points), seed)
 
     def drawn(self, numbers: Iterable[int]) -> list[States]:
         """The states of copies. The draws of each depend on its number, the seed and the target alone."""
@@ -324,7 +324,7 @@ class Planting:
         out = []
         for number in numbers:
             rng = np.random.default_rng([self.seed, crc32(self.target.key.encode()), number])
-            copy, rows = honest(files, group, self.strata, rng)
+            copy, rows = honest(files, group, self.law, rng)
             draw, part = rng.random(len(rows)), None if self.part is None else self.part[rows]
             other_files = {n: e.files.taken(rows) for n, e in self.judge.examinations.items() if n != name}
             copies = [copy, *(harmed(copy, group, points, draw, part) for points in self.points)]

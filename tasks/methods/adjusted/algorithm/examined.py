@@ -173,7 +173,7 @@ class Examined:
     """Share of deviance that the rule explains in the reference group."""
     no_noise: bool = False
     readings: Mapping[str, Reading] = field(default_factory=dict)
-    """By name: weighted, undecided, through, bands (these may widen the state), place, targeted."""
+    """By name: weighted, undecided, through, time, bands (these may widen the state), place, targeted."""
     excess: Undecided | None = None
     left_out: tuple[LeftOut, ...] = ()
     depends: bool = False
@@ -199,6 +199,8 @@ class _Fitted:
     """The same rule with each file weighted by those of its group and decision; None where all are complete."""
     through: Rule | None
     """Without the columns that say through whom an application went."""
+    time: Rule | None
+    """With the quarters of the applications."""
     place: Rule | None
     """With places."""
     carriers: Carriers
@@ -284,6 +286,7 @@ def _fit(files: Files, decided: Files, rows: Rows, rules: Rules) -> _Fitted:
         by_name,
         weighted,
         without_columns(rule, through) if len(through) else None,
+        with_columns(rule, quarters) if (quarters := _quarter_columns(used)).shape[1] else None,
         with_columns(rule, places) if places.shape[1] else None,
         Carriers.of(rule, by_name if rules.beside else {}, design.cluster),
         ended,
@@ -312,7 +315,7 @@ def _examined(files: Files, decided: Files, rows: Rows, fitted: _Fitted, group: 
             left_out.append(_without_decision(files, effect, excess, group))
     if in_bands := _in_bands(fitted, members):
         results["bands"] = Reading(effect.value - in_bands, judged.plain, -in_bands, Error(0.0))
-    for name, other in (("through", fitted.through), ("place", fitted.place)):
+    for name, other in (("through", fitted.through), ("time", fitted.time), ("place", fitted.place)):
         if other is not None:
             results[name] = reading_of(effect, effect_on(other, members), rule, cluster)
     odds = odds_of_membership(rule.x, members, rule.reference) if rules.beside or rules.parts else None
@@ -500,6 +503,18 @@ def _place_columns(used: Files, design: Design) -> Floats:
         coded.append(code_control(pooled_place, design.y > 0, rows, "squared").columns)
     columns = np.hstack(coded) if coded else np.zeros((len(rows), 0))
     return columns[:, columns.any(axis=0)]
+
+
+def _quarter_columns(used: Files) -> Floats:
+    """``(n, q)`` an indicator of every quarter but the commonest; none where no control or part tells the time."""
+    names = {control.name for control in used.controls}
+    coded = [np.zeros((len(used.denied), 0))]
+    for split in used.splits:
+        if split.time and not any(split.column.startswith(f"{name} (") for name in names):
+            counts = np.bincount(split.code[split.code >= 0], minlength=len(split.levels))
+            common = [level for level in np.argsort(-counts, kind="stable")[1:] if counts[level] >= RARE]
+            coded.append((split.code[:, None] == np.array(common, np.int32)).astype(np.float64))
+    return np.hstack(coded)
 
 
 def are_codes(values: Floats) -> bool:

@@ -9,18 +9,20 @@ Parts of a group: ``parts``. Files that the rule leaves out, places and bands: `
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit, logit
 from scipy.stats import norm, t
 
-from tasks.methods.adjusted.algorithm.design import CLIPPED, Applications, Control, Design
+from tasks.methods.adjusted.algorithm.design import CLIPPED, RARE, Applications, Control, Design
 from tasks.methods.adjusted.algorithm.ladder import (
     EVENTS,
     MOST_ADDED,
     SHARE,
     Equation,
+    Terms,
     added,
     choose,
     equation_of,
@@ -44,6 +46,12 @@ MEMBERSHIP_ROWS, TIMES_MEMBERS = 10_000, 3
 """Reference rows by which membership is fitted: at least the first, or so many times the members."""
 FITTED_ROWS = 200_000
 """Rows of the reference group by which terms are chosen; of more, every so many-th."""
+TWENTIETHS = tuple(place / 20 for place in range(1, 20))
+"""Quantiles of a number at which a cut-off is looked for; two at once begin at every other one, the tenths."""
+MOST_PAIRS = 4
+"""Pairs of controls of which two cut-offs at once are looked for, by the order in which their products were chosen."""
+MOST_CUTS = 6
+"""Cut-offs that may be added to the terms."""
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -79,7 +87,7 @@ def _skewness(values: Floats) -> float:
 
 
 def with_reference_terms(design: Design, applications: Applications, used: Bools) -> Design:
-    """The design with hinges and products by double selection (Belloni, Chernozhukov and Hansen 2014).
+    """The design with hinges and products by double selection (Belloni, Chernozhukov and Hansen 2014), and cut-offs.
 
     Score tests on the reference group's rows find terms that predict denial, tests on the rows of both those that tell
     a group from it: of a term that tells both, one test may miss it, and leave what it does in the effect. Ten denials
@@ -94,7 +102,8 @@ def with_reference_terms(design: Design, applications: Applications, used: Bools
     denied = int(design.y[reference].sum())
     width, rung = design.widths[-1], len(design.widths) - 1
     columns = width - len(design.indicators)
-    room = min(MOST_ADDED, min(denied, int(reference.sum()) - denied) // EVENTS - columns)
+    events = min(denied, int(reference.sum()) - denied)
+    room = min(MOST_ADDED, events // EVENTS - columns)
     if room <= 0 or rung == 0:
         return design
     terms = terms_of(design, applications, used, rung)
@@ -113,7 +122,69 @@ def with_reference_terms(design: Design, applications: Applications, used: Bools
     chosen = choose(denial([]), terms, min(room, SHARE))
     chosen = of_groups(added(design, terms, chosen, rung), terms, chosen, rung, room)
     chosen += choose(denial(chosen), terms, room - len(chosen))
-    return added(design, terms, chosen, rung)
+    wide = added(design, terms, chosen, rung)
+    cuts = cut_offs(wide, applications, used, terms, chosen)
+    if cuts is None:
+        return wide
+    steps = choose(denial(chosen), cuts, min(MOST_CUTS, events // EVENTS - columns - len(chosen)))
+    if not steps:
+        return wide
+    cut = added(wide, cuts, steps, rung)
+    return replace(cut, terms=(*wide.terms, *cut.terms), partners={**wide.partners, **cut.partners})
+
+
+def cut_offs(
+    design: Design, applications: Applications, used: Bools, terms: Terms, chosen: Sequence[int]
+) -> Terms | None:
+    """Steps of the numbers in the terms that are chosen, and two steps at once; None where no term has a number.
+
+    A lender who denies where two numbers are high at once decides by a step. Hinges and their products come near to it
+    and leave a point or two where the two numbers go together in one group alone.
+
+    Args:
+        design: with the terms that are chosen.
+        applications: for the values of the controls.
+        used: ``(n,)`` rows of the design.
+        terms: those that were looked at.
+        chosen: of them, in the order of choice.
+    """
+    controls = [control for block in applications.blocks for control in block.controls]
+    meeting = [(int(terms.control[terms.first[k]]), int(terms.control[terms.second[k]])) for k in chosen]
+    pairs = list(dict.fromkeys((min(pair), max(pair)) for pair in meeting if min(pair) >= 0))[:MOST_PAIRS]
+    factors, names, of, alone, odd = [np.ones(len(design.y))], [""], [-1], [], set()
+    for number in dict.fromkeys(control for pair in meeting for control in pair if control >= 0):
+        for place, (name, values, is_step) in enumerate(_steps(design, number, controls[number], used)):
+            alone += [len(factors)] if is_step else []
+            odd |= {len(factors)} if is_step and place % 2 == 0 else set()
+            factors.append(values)
+            names.append(name)
+            of.append(number)
+    control_of = np.array(of, np.int32)
+    both = [
+        (int(i), int(j))
+        for one, other in pairs
+        for i in np.flatnonzero(control_of == one)
+        for j in np.flatnonzero(control_of == other)
+        if (i in alone or j in alone) and not {i, j} & odd and (factors[i] * factors[j] != 0).sum() >= RARE
+    ]
+    if not alone:
+        return None
+    first, second = np.array([*((0, k) for k in alone), *both], np.int32).T
+    return Terms(np.stack(factors), first, second, tuple(names), control_of)
+
+
+def _steps(design: Design, number: int, control: Control, used: Bools) -> Iterator[tuple[str, Floats, bool]]:
+    """Steps of a number at its twentieths in the reference group, or the columns of another control as they are."""
+    columns = [j for j, own in enumerate(design.control) if own == number and j not in design.partners]
+    values = control.values[used]
+    ends = np.unique(np.quantile(values[design.group == design.reference], TWENTIETHS))
+    if control.kind == "category" or len(ends) < 3:
+        yield from ((design.names[j], design.x[:, j], False) for j in columns)
+        return
+    for end in ends:
+        step = (values > end).astype(np.float64)
+        if RARE <= step.sum() <= len(step) - RARE:
+            yield f"{control.name} cut at {end:.3g}", step, True
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -298,6 +369,8 @@ class Judged:
     limit: float
     plain: Error
     """Of the effect."""
+    se_by_rows: float
+    """The same if rows were independent."""
     at_limit: Error
     """Of the effect less the limit, which moves with the expected share."""
     ratio: float
@@ -323,7 +396,7 @@ def judge(rule: Rule, effect: Effect, limits: LimitRule, cluster: Ints | None) -
     if ratio > 0:
         of_denied = effect.influence + effect.of_expected
         ratio_se = error_of(of_denied / effect.denied - effect.of_expected / effect.expected, *sides).se
-    return Judged(limit, plain, at_limit, ratio, ratio_se)
+    return Judged(limit, plain, math.sqrt(float(effect.influence @ effect.influence)), at_limit, ratio, ratio_se)
 
 
 # --------------------------------------------------------------------------------------------------------------------

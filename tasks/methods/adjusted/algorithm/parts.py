@@ -43,6 +43,8 @@ class Split:
     """``(n,)`` index into the levels; -1 of a row in none."""
     attribute: bool = False
     """Whether it is another protected attribute."""
+    time: bool = False
+    """Whether it is the quarter of the application."""
 
 
 def split_of_number(column: str, values: Floats) -> Split:

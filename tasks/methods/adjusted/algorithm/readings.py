@@ -20,6 +20,8 @@ from tasks.numerics.statistics.regression import fit_logit
 
 DEPENDS = 0.10
 """Below this p, over both groups by Bonferroni, missing depends on the decision: the hull has the weighted files."""
+LEAST_DECIDED = 0.5
+"""Share of applications that the reference group's rule decides, at least, by which the effect over all is divided."""
 CARRIER_ROWS = 20_000
 """Rows by which carriers are told; of more, every so many-th."""
 
@@ -84,7 +86,10 @@ class Undecided:
     """Share without a decision, less that of similar applicants of the reference group."""
     of_excess: Error
     as_denied: float
-    """Effect over all applications, denied or undecided: the excess counts as denied."""
+    """Effect over all applications, denied or undecided: the excess counts as denied.
+
+    Per application that the reference group's rule would decide: what it leaves undecided as well dilutes the effect.
+    """
     of_denied: Error
 
     @property
@@ -120,8 +125,11 @@ def undecided_effect(rules: tuple[Rule, Rule], members: Bools, cluster: Ints | N
         cluster: ``(n,)`` from 0, or None.
     """
     excess, as_denied = (effect_on(rule, members) for rule in rules)
-    errors = [error_of(effect.influence, members, rules[0].reference, cluster) for effect in (excess, as_denied)]
-    return Undecided(excess.value, errors[0], as_denied.value, errors[1])
+    decided = max(1 - excess.expected, LEAST_DECIDED)
+    value = as_denied.value / decided
+    influence = (as_denied.influence + value * excess.of_expected) / decided
+    errors = [error_of(of, members, rules[0].reference, cluster) for of in (excess.influence, influence)]
+    return Undecided(excess.value, errors[0], value, errors[1])
 
 
 def undecided_rates(counts: tuple[int, int], reference_counts: tuple[int, int], effect: Effect) -> Undecided:
@@ -129,12 +137,12 @@ def undecided_rates(counts: tuple[int, int], reference_counts: tuple[int, int], 
     share, of_reference = (undecided / n for undecided, n in (counts, reference_counts))
     variance = share * (1 - share) / counts[1] + of_reference * (1 - of_reference) / reference_counts[1]
     squares = float(effect.influence @ effect.influence)
-    excess = share - of_reference
+    excess, decided = share - of_reference, max(1 - of_reference, LEAST_DECIDED)
     return Undecided(
         excess,
         Error(math.sqrt(variance)),
-        effect.value * (1 - share) + excess,
-        Error(math.sqrt(squares + variance)),
+        (effect.value * (1 - share) + excess) / decided,
+        Error(math.sqrt(squares + variance) / decided),
     )
 
 

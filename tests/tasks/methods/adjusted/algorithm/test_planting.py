@@ -9,7 +9,7 @@ import pytest
 from research.bench.lenders import equal_files, opposed_files, team_files
 from tasks.methods.adjusted.algorithm.examined import Files, Rules, examine
 from tasks.methods.adjusted.algorithm.expected import LimitRule
-from tasks.methods.adjusted.algorithm.planting import harmed, honest, risk_of, risk_strata
+from tasks.methods.adjusted.algorithm.planting import harmed, honest, law_of, risk_of
 
 RULES = Rules(LimitRule(0.02, 0.5, 0.2, 0.005), parts=None, beside=False)
 
@@ -26,26 +26,56 @@ def files() -> Files:
 
 
 def test_a_copy_has_rows_of_the_file_and_the_members_of_every_stratum(files: Files) -> None:
-    strata = risk_strata(files, 1)
-    copy, rows = honest(files, 1, strata, np.random.default_rng(1))
-    assert (copy.denied == files.denied[rows]).all()
-    assert np.array_equal(copy.controls[0].values, files.controls[0].values[rows], equal_nan=True)
+    law = law_of(files, 1)
+    strata, (copy, rows) = law.strata, honest(files, 1, law, np.random.default_rng(1))
+    assert (copy.denied != files.denied[rows]).mean() < 0.06  # the luck of strata is turned
+    assert np.array_equal(copy.controls[1].values, files.controls[1].values[rows])
     assert (strata[rows] == strata).all()
     assert (copy.group != files.group[rows]).any()
     for stratum in np.unique(strata):
         assert (copy.group[strata == stratum] == 1).sum() == (files.group[strata == stratum] == 1).sum()
-    # files without a decision, and those that lack a column, have strata of their own
-    lacking = ~np.isfinite(files.controls[0].values) & ~files.undecided
-    kinds = [set(strata[mask]) for mask in (files.undecided, lacking, ~files.undecided & ~lacking)]
-    assert len(set.union(*kinds)) == sum(map(len, kinds))
+    assert not set(strata[files.undecided]) & set(strata[~files.undecided])
+
+
+def test_gaps_that_do_not_depend_on_the_decision_fall_on_others_as_often(files: Files) -> None:
+    law, lacks = law_of(files, 1), ~np.isfinite(files.controls[0].values) & ~files.undecided
+    copies = [honest(files, 1, law, np.random.default_rng([2, number]))[0] for number in range(20)]
+    assert law.gaps_by_chance
+    for label in (0, 1):
+        shares = [np.isnan(c.controls[0].values[(c.group == label) & ~c.undecided]).mean() for c in copies]
+        assert np.mean(shares) == pytest.approx(lacks[(files.group == label) & ~files.undecided].mean(), abs=0.008)
+        assert np.std(shares) > 0
+
+
+def test_gaps_that_depend_on_the_decision_stay_with_their_files(files: Files) -> None:
+    rng = np.random.default_rng(0)
+    emptied = np.where(files.denied & (rng.random(1500) < 0.4), np.nan, files.controls[1].values)
+    files = replace(
+        files, controls=(files.controls[0], replace(files.controls[1], values=emptied), *files.controls[2:])
+    )
+    law = law_of(files, 1)
+    copy, rows = honest(files, 1, law, np.random.default_rng(1))
+    lacks = (np.isnan(emptied) | np.isnan(files.controls[0].values)) & ~files.undecided
+    assert not law.gaps_by_chance
+    assert np.array_equal(np.isnan(copy.controls[1].values), np.isnan(emptied[rows]))
+    assert not set(law.strata[lacks]) & set(law.strata[~lacks & ~files.undecided])
+
+
+def test_the_luck_of_one_file_is_not_in_its_copies() -> None:
+    drawn = equal_files(np.random.default_rng(31), 3000).files
+    law, risk = law_of(drawn, 1), risk_of(drawn)
+    turned = np.where(drawn.denied, 1 - law.turns, law.turns)
+    means = [np.bincount(law.strata, of) / np.bincount(law.strata) for of in (risk, drawn.denied, turned)]
+    by_file, by_law = (float(np.mean((mean - means[0]) ** 2)) ** 0.5 for mean in means[1:])
+    assert by_law < by_file / 2
 
 
 def test_rows_of_other_groups_stay() -> None:
     drawn = opposed_files(np.random.default_rng(5), 900).files
     third = replace(drawn, groups=(*drawn.groups, "third"), group=np.where(np.arange(900) % 3, drawn.group, 2))
-    strata = risk_strata(third, 1)
-    copy, rows = honest(third, 1, strata, np.random.default_rng(1))
-    assert (strata[third.group == 2] == -1).all()
+    law = law_of(third, 1)
+    copy, rows = honest(third, 1, law, np.random.default_rng(1))
+    assert (law.strata[third.group == 2] == -1).all()
     assert (rows[third.group == 2] == np.flatnonzero(third.group == 2)).all()
     assert ((copy.group == 2) == (third.group == 2)).all()
 
@@ -53,20 +83,20 @@ def test_rows_of_other_groups_stay() -> None:
 def test_strata_are_of_like_risk_and_a_part_keeps_its_members(files: Files) -> None:
     risk, part = risk_of(files), files.splits[-1].code == 1
     assert np.isfinite(risk).all()
-    strata = risk_strata(files, 1, part)
-    copy, rows = honest(files, 1, strata, np.random.default_rng(1))
+    law = law_of(files, 1, part)
+    strata, (copy, rows) = law.strata, honest(files, 1, law, np.random.default_rng(1))
     assert ((copy.group == 1) & part[rows]).sum() == ((files.group == 1) & part).sum()
-    whole = ~part & ~files.undecided & np.isfinite(files.controls[0].values)
+    whole = ~part & ~files.undecided
     ends = sorted((risk[whole & (strata == s)].min(), risk[whole & (strata == s)].max()) for s in set(strata[whole]))
     assert all(high <= low for (_, high), (low, _) in pairwise(ends))
 
 
 def test_a_copy_of_a_harmful_lender_is_honest() -> None:
     drawn = harmed(equal_files(np.random.default_rng(3), 3000).files, 1, 0.3, np.random.default_rng(4).random(3000))
-    strata = risk_strata(drawn, 1)
+    law = law_of(drawn, 1)
     effects = []
     for number in range(10):
-        copy, _ = honest(drawn, 1, strata, np.random.default_rng([1, number]))
+        copy, _ = honest(drawn, 1, law, np.random.default_rng([1, number]))
         effects.append(examine(copy, RULES, np.random.default_rng(0))[0].effect.value)
     (real,) = examine(drawn, RULES, np.random.default_rng(0))
     assert real.effect.value > 0.25
@@ -75,8 +105,7 @@ def test_a_copy_of_a_harmful_lender_is_honest() -> None:
 
 def test_officers_keep_unlike_shares_of_members_in_another_order() -> None:
     files = team_files(np.random.default_rng(2), 4000).files
-    strata = risk_strata(files, 1)
-    copy, _ = honest(files, 1, strata, np.random.default_rng(7))
+    copy, _ = honest(files, 1, law_of(files, 1), np.random.default_rng(7))
 
     def shares(of: Files) -> np.ndarray:
         return np.bincount(of.cluster, of.group == 1) / np.bincount(of.cluster)

@@ -57,6 +57,29 @@ def test_files_emptied_by_decision_move_the_effect_and_their_weights_move_it_bac
     assert left_out.worst_low < examined.readings["weighted"].value < left_out.worst_high
 
 
+def layered(seed: int) -> tuple[Files, float]:
+    """Denied where two numbers are high at once, which go together in the group alone; what the rule denies of it."""
+    rng = np.random.default_rng(seed)
+    member = rng.random(6000) < 0.25
+    first, second = rng.standard_normal((2, 6000))
+    tie = np.where(member, 0.8, -0.2)
+    second = tie * first + np.sqrt(1 - tie**2) * second
+    chance = np.where((first > 0.5) & (second > 0.5), 0.85, 0.07)
+    controls = Control("debt", "number", first), Control("loan", "number", second)
+    group, none = member.astype(np.int32), np.zeros(6000, np.bool_)
+    return Files(rng.random(6000) < chance, none, group, ("A", "B"), 0, controls), float(chance[member].mean())
+
+
+def test_two_cut_offs_at_once_are_expected_of_the_group_in_which_they_meet():
+    missed = []
+    for seed in range(2, 6):
+        files, truth = layered(seed)
+        examined = examine(files, replace(RULES, parts=None), np.random.default_rng(0))[0]
+        assert any("cut at" in term for term in examined.terms)
+        missed.append(truth - examined.effect.expected)
+    assert abs(np.mean(missed)) < 0.008  # by hinges and products alone 0.014
+
+
 def test_random_gaps_leave_the_effect_and_depend_on_nothing():
     files = lender(2)
     rng = np.random.default_rng(5)
@@ -75,6 +98,17 @@ def test_denials_filed_as_withdrawn_are_an_excess_that_counts_as_denied():
     assert examined.excess.differs
     assert examined.excess.excess > 0.1
     assert examined.readings["undecided"].value == pytest.approx(truth, abs=0.02)
+
+
+def test_applications_that_end_alike_without_a_decision_dilute_no_effect():
+    files = lender(harm=1.5, n=8000)
+    whole = only(files).effect.value
+    ended = np.random.default_rng(3).random(len(files.denied)) < 0.3
+    hidden = files.denied & (files.group == 1) & (np.random.default_rng(4).random(len(files.denied)) < 0.5)
+    spoiled = replace(files, denied=files.denied & ~ended & ~hidden, undecided=ended | hidden)
+    examined = only(spoiled)
+    assert examined.effect.value < whole - 0.1
+    assert examined.excess.as_denied == pytest.approx(whole, abs=0.02)  # 0.7 times it, undivided
 
 
 def test_undecided_files_without_columns_are_counted_all_the_same():
@@ -97,6 +131,18 @@ def test_a_rule_about_places_goes_through_places_and_not_into_the_effect():
     assert examined.effect.value > 0.1
     assert examined.readings["place"].value == pytest.approx(0, abs=0.05)
     assert -examined.readings["place"].difference > 5 * examined.readings["place"].of_difference.se
+
+
+def test_a_rule_that_gets_stricter_is_no_effect_inside_the_quarters():
+    files = lender(5, n=6000)
+    rng = np.random.default_rng(6)
+    late = np.where(files.group == 1, rng.choice(4, 6000, p=[0.1, 0.2, 0.3, 0.4]), rng.choice(4, 6000))
+    denied = rng.random(6000) < expit(-2 + 0.8 * late + files.controls[0].values)
+    quarter = Split("month (quarter)", tuple("1234"), late.astype(np.int32), time=True)
+    examined = only(replace(files, denied=denied, splits=(quarter,)))
+    assert examined.effect.value > 0.05
+    assert abs(examined.readings["time"].value) < 0.03
+    assert "time" not in only(replace(files, denied=denied, splits=(replace(quarter, time=False),))).readings
 
 
 def test_a_carrier_tells_the_group_and_the_effect_that_goes_through_it():

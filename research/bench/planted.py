@@ -1,14 +1,13 @@
 """Planted lenders for paths to approval, a model's reasons, and its answer with the group exchanged.
 
-``PYTHONPATH=.:tests python tests/benches/planted_models.py RUNS [WORD]`` runs each through the product's own stages, a
-small table, and prints the states beside what is true.
+Each is drawn again and again as a small table, goes through the product's own stages, and gets its states, which are
+counted beside what is true.
 """
 
 import json
-import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,16 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from research.benchmark import Bench, Room, Row, against, row
 from tasks.in_memory import tables_through
 from tasks.pipeline.registry import read_spec
 
-ROWS = 1_500
+ROWS, REPS = 1_500, 20
+"""Applicants of a table, and tables of each kind, where nobody says how many."""
+RIGHT = 0.95
+"""Share of tables that have a right state."""
 OFF = dict.fromkeys(("fgce", "cst", "cec", "gcfn", "raguel"))
-PATH = {"methods": {**OFF, "raguel": {"steps": False, "refits": 100}}}
+PATH = {"methods": {**OFF, "raguel": {"steps": False, "refits": 50}}}
 REASONS = {
     "methods": {**OFF, "cec": {"refits": 8, "relabelled_draws": 0, "pairs": "reference"}},
     "verdicts": {"limits": {"model_reasons": 0.05}, "columns_complete": True},
@@ -32,6 +35,9 @@ NUMBER = {"type": "continuous", "constraint": "up", "role": "financial"}
 DEBT = {"type": "continuous", "constraint": "down", "role": "financial"}
 FIXED = {"type": "continuous", "constraint": "immutable", "role": "financial"}
 
+Draw = Callable[[np.random.Generator, int], pd.DataFrame]
+"""Draws a table of so many applicants."""
+
 
 @dataclass(frozen=True)
 class Planted:
@@ -39,7 +45,7 @@ class Planted:
 
     name: str
     theory: str
-    draw: Callable[[np.random.Generator], pd.DataFrame]
+    draw: Draw
     truth: str
     states: tuple[str, ...]
     settings: dict[str, Any]
@@ -48,10 +54,10 @@ class Planted:
     """Of the rule that is audited; none: a logistic regression is fitted to the decisions."""
 
 
-def people(rng: np.random.Generator, worse: float = 0.0, share: float = 0.3) -> pd.DataFrame:
+def people(rng: np.random.Generator, n: int, worse: float = 0.0, share: float = 0.3) -> pd.DataFrame:
     """Applicants with an income, savings and a debt, standardised."""
-    member = rng.random(ROWS) < share
-    z = rng.standard_normal((ROWS, 3)) - worse * np.outer(member, [1, 0.5, -0.5])
+    member = rng.random(n) < share
+    z = rng.standard_normal((n, 3)) - worse * np.outer(member, [1, 0.5, -0.5])
     return pd.DataFrame({"member": member.astype(int), "income": z[:, 0], "savings": z[:, 1], "debt": z[:, 2]})
 
 
@@ -61,21 +67,21 @@ def decided(rng: np.random.Generator, frame: pd.DataFrame, index: "pd.Series[flo
     return frame.assign(approved=np.where(rng.random(len(frame)) < expit(rule), "yes", "no"))
 
 
-def equal(rng: np.random.Generator) -> pd.DataFrame:
+def equal(rng: np.random.Generator, n: int) -> pd.DataFrame:
     """Groups alike."""
-    return decided(rng, people(rng))
+    return decided(rng, people(rng, n))
 
 
-def worse(by: float) -> Callable[[np.random.Generator], pd.DataFrame]:
+def worse(by: float) -> Draw:
     """The group's finances worse by so many standard deviations."""
-    return lambda rng: decided(rng, people(rng, by))
+    return lambda rng, n: decided(rng, people(rng, n, by))
 
 
-def deep(wide: float) -> Callable[[np.random.Generator], pd.DataFrame]:
+def deep(wide: float) -> Draw:
     """As many members denied, each farther from the boundary (above 1) or nearer: their spread differs."""
 
-    def draw(rng: np.random.Generator) -> pd.DataFrame:
-        frame = people(rng)
+    def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
+        frame = people(rng, n)
         score = 0.9 * frame["income"] + 0.3 * frame["savings"] - 0.6 * frame["debt"]
         of = frame["member"] == 1
         cut = float(np.quantile(score[~of], 0.25))
@@ -89,20 +95,20 @@ def deep(wide: float) -> Callable[[np.random.Generator], pd.DataFrame]:
     return draw
 
 
-def by_proxy(rng: np.random.Generator) -> pd.DataFrame:
+def by_proxy(rng: np.random.Generator, n: int) -> pd.DataFrame:
     """A fixed column that tells the group in 19 of 20 cases lowers the score by much."""
-    frame = people(rng)
-    frame["branch"] = np.where(rng.random(ROWS) < 0.95, frame["member"], 1 - frame["member"])
+    frame = people(rng, n)
+    frame["branch"] = np.where(rng.random(n) < 0.95, frame["member"], 1 - frame["member"])
     rule = 1.6 + 0.9 * frame["income"] + 0.3 * frame["savings"] - 0.6 * frame["debt"] - 1.5 * frame["branch"]
     return decided(rng, frame, rule)
 
 
-def two_incomes(split: bool, level: float = 0.0) -> Callable[[np.random.Generator], pd.DataFrame]:
+def two_incomes(split: bool, level: float = 0.0) -> Draw:
     """Wages and business income; the group has its own of the two (``split``), others live by either alike."""
 
-    def draw(rng: np.random.Generator) -> pd.DataFrame:
-        frame = people(rng)
-        business = frame["member"] == 1 if split else pd.Series(rng.random(ROWS) < 0.3)
+    def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
+        frame = people(rng, n)
+        business = frame["member"] == 1 if split else pd.Series(rng.random(n) < 0.3)
         frame["wages"] = np.where(business, 0.0, 2 + frame["income"])
         frame["business"] = np.where(business, 2 + frame["income"], 0.0)
         rule = -0.8 + 0.9 * (frame["wages"] + frame["business"]) + 0.3 * frame["savings"] - 0.6 * frame["debt"]
@@ -111,12 +117,12 @@ def two_incomes(split: bool, level: float = 0.0) -> Callable[[np.random.Generato
     return draw
 
 
-def with_branch(same: float) -> Callable[[np.random.Generator], pd.DataFrame]:
+def with_branch(same: float) -> Draw:
     """A column that tells the group as often as ``same``."""
 
-    def draw(rng: np.random.Generator) -> pd.DataFrame:
-        frame = equal(rng)
-        return frame.assign(branch=np.where(rng.random(ROWS) < same, frame["member"], 1 - frame["member"]))
+    def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
+        frame = equal(rng, n)
+        return frame.assign(branch=np.where(rng.random(n) < same, frame["member"], 1 - frame["member"]))
 
     return draw
 
@@ -140,7 +146,7 @@ MODELS = (
     Planted("either kind alike", REASON, two_incomes(split=False), "same reasons", (INSIDE, OPEN), REASONS, TWO),
     Planted("a proxy lowers the score", REASON, by_proxy, "other reasons", (BEYOND, OPEN), REASONS, BRANCH),
     Planted("takes 1.0 off", ALIKE, equal, "some 15 points", (BEYOND,), EXCHANGED, {}, RULE | {"member": -1.0}),
-    Planted("takes 0.01 off", ALIKE, equal, "below 2 points", (INSIDE,), EXCHANGED, {}, RULE | {"member": -0.01}),
+    Planted("takes 0.01 off", ALIKE, equal, "below 2 points", (INSIDE, OPEN), EXCHANGED, {}, RULE | {"member": -0.01}),
     Planted("adds 1.0", ALIKE, equal, "favours", (INSIDE,), EXCHANGED, {}, RULE | {"member": 1.0}),
     Planted("does not take it", ALIKE, equal, "not asked", (IDLE,), EXCHANGED, {}, RULE),
     Planted(
@@ -154,9 +160,9 @@ MODELS = (
 )  # fmt: skip
 
 
-def state(planted: Planted, seed: int) -> tuple[str, str]:
+def state(planted: Planted, seed: int, n: int = ROWS) -> tuple[str, str]:
     """The state of the theory of one draw, and its group's numbers in words."""
-    frame = planted.draw(np.random.default_rng([5, MODELS.index(planted), seed]))
+    frame = planted.draw(np.random.default_rng([5, MODELS.index(planted), seed]), n)
     columns = {"income": NUMBER, "savings": NUMBER, "debt": DEBT} | planted.columns
     columns = {name: kind for name, kind in columns.items() if "wages" not in planted.columns or name != "income"}
     model: dict[str, Any] = {"kind": "logistic_regression", "folds": 3, "refits": 0}
@@ -194,19 +200,22 @@ def state(planted: Planted, seed: int) -> tuple[str, str]:
     return whole["state"], f"{ends[0]} [{ends[1]}, {ends[2]}]"
 
 
-def main(runs: str, word: str = "") -> None:
-    """Print the table."""
+def line_of(planted: Planted, reps: int, n: int = ROWS) -> Row:
+    """The row of a planted model: how often its state was right, and how often each state came."""
+    answers = [state(planted, seed, n) for seed in range(reps)]
+    states = Counter(answer for answer, _ in answers)
+    right = sum(states[right_state] for right_state in planted.states) / reps
+    harms = planted.states == (BEYOND,)
+    shares = [f"{'power' if harms else 'outside'} {states[BEYOND] / reps:.2f}"]
+    shares += [f"{word} {states[word] / reps:.2f}" for word in sorted(states) if word != BEYOND]
+    target = against(" or ".join(planted.states), right >= RIGHT)
+    words = f"truth: {planted.truth}; {', '.join(shares)}; first {answers[0][1]}"
+    return row(f"{planted.theory}: {planted.name}", reps, "state right", ratio=right, **target, found=words)
+
+
+def _lines(room: Room) -> Iterator[Row]:
     for planted in MODELS:
-        if word in f"{planted.theory} {planted.name}":
-            answers = [state(planted, seed) for seed in range(int(runs))]
-            states = Counter(answer for answer, _ in answers)
-            right = sum(states[s] for s in planted.states) / int(runs)
-            shares = ", ".join(f"{s} {count / int(runs):.2f}" for s, count in states.items())
-            sys.stdout.write(
-                f"| {planted.theory} | {planted.name} | {planted.truth} | {right:.2f} | {shares} | {answers[0][1]} |\n"
-            )
-            sys.stdout.flush()
+        yield line_of(planted, room.reps or REPS, room.rows or ROWS)
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+BENCH = Bench("planted", _lines, repeats=True)

@@ -1,0 +1,121 @@
+"""Officers of unlike strictness and no harm: how often each interval excludes 0, and a state is outside.
+
+Rows of one officer hang together. Held against 5 %: the judged effect, least squares with the clustered error and with
+the wild bootstrap, and situation testing with its error by rows and by clusters.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit
+from scipy.stats import binom, norm, t
+
+from research.bench.lenders import PURPOSES, Applied, Lender, decided_files
+from research.benchmark import Bench, Room, Row, against, row
+from schemas.terms import Kind
+from tasks.methods.adjusted.algorithm.estimators import wild_interval
+from tasks.methods.adjusted.algorithm.examined import Files, Rules, examine
+from tasks.methods.adjusted.algorithm.expected import LimitRule
+from tasks.methods.adjusted.algorithm.regressions import fit_linear
+from tasks.methods.cst.algorithm.effects import effects
+from tasks.methods.cst.settings import CstSettings
+from tasks.numerics.encoding import Columns
+
+ROWS, REPS = 1_500, 200
+NOMINAL = 0.05
+OFFICERS = (5, 8, 12, 20)
+CROWD = 5
+"""Of so many officers one serves most of the group, where it is crowded."""
+LIMIT = 0.02
+SITUATIONS = CstSettings(ks=(30,), k=30)
+RULES = Rules(LimitRule(LIMIT, 0.5, 0.2, 0.005), parts=None, beside=False, undecided=False)
+JUDGED = ("judged", "wild bootstrap", "situations by clusters")
+"""Estimates that a state may rest on with so few officers."""
+ESTIMATES = (*JUDGED, "clustered error", "situations by rows")
+
+
+@dataclass(frozen=True)
+class Office:
+    """Officers, and whether a fifth of them serve four of five members of the group."""
+
+    officers: int
+    crowded: bool
+
+    def draw(self, rng: np.random.Generator, n: int) -> Lender:
+        """A lender without harm, whose officers differ by a standard deviation of 1 of the log odds."""
+        applied, few = Applied.drawn(rng, n, worse=0.0), max(self.officers // CROWD, 1)
+        shares = []
+        for of_few in (0.8, 0.06):
+            rest = (1 - of_few) / (self.officers - few)
+            shares.append(np.where(np.arange(self.officers) < few, of_few / few, rest))
+        if not self.crowded:
+            shares = [np.full(self.officers, 1 / self.officers)] * 2
+        served = [rng.choice(self.officers, n, p=share) for share in shares]
+        officer = np.where(applied.member, *served).astype(np.int32)
+        chance = expit(applied.index + rng.standard_normal(self.officers)[officer])
+        lender = decided_files(applied, chance, chance)
+        return replace(lender, files=replace(lender.files, cluster=officer))
+
+
+def intervals_of(files: Files, seed: int) -> dict[str, tuple[float, float, float]]:
+    """Both ends of the 95 % interval of each estimate, and the end that a state outside is read from."""
+    if files.cluster is None:
+        raise ValueError("the bench needs officers")
+    member = files.group == 1
+    numbers = np.column_stack([control.values for control in files.controls[:4]])
+    numbers[:, 0] = np.log(numbers[:, 0])
+    purpose = files.controls[4].values
+    (examined,) = examine(files, RULES, np.random.default_rng(seed))
+    effect, judged = examined.effect, examined.judged
+    if effect is None or judged is None:
+        raise ValueError(examined.reason)
+    out = {"judged": _ends(effect.value, judged.plain.se, judged.plain.df)}
+    scaled = (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
+    indicators = [purpose == level for level in range(1, len(PURPOSES))]
+    x = np.column_stack([np.ones(len(member)), member, scaled, *indicators]).astype(np.float64)
+    denied = files.denied.astype(np.float64)
+    fit = fit_linear(denied, x, files.cluster)
+    value, se = float(fit.coefficients[1]), float(fit.se[1])
+    out["clustered error"] = _ends(value, se, math.inf)
+    low, high = wild_interval(x, denied, fit, 1, files.cluster, 1 - NOMINAL, np.random.default_rng(seed))
+    out["wild bootstrap"] = low, high, low
+    kinds = (*[Kind.CONTINUOUS] * 4, Kind.NOMINAL)
+    names = tuple(control.name for control in files.controls)
+    columns = Columns(names, kinds, ((), (), (), (), PURPOSES), np.column_stack([numbers, purpose]))
+    situations, _ = effects(columns, member, files.denied, None, SITUATIONS)
+    out["situations by rows"] = _ends(situations.value, situations.se, math.inf)
+    times = max(1.0, judged.plain.se / judged.se_by_rows)
+    out["situations by clusters"] = _ends(situations.value, times * situations.se, judged.plain.df)
+    return out
+
+
+def _ends(value: float, se: float, df: float) -> tuple[float, float, float]:
+    """Both ends of a 95 % interval, and of the one-sided one."""
+    two, one = (float(norm.isf(p) if math.isinf(df) else t.isf(p, df)) for p in (NOMINAL / 2, NOMINAL))
+    return value - two * se, value + two * se, value - one * se
+
+
+def lines_of(office: Office, reps: int, n: int = ROWS) -> Iterator[Row]:
+    """The rows of one office: how often each interval excludes the truth, 0."""
+    excluded: dict[str, list[tuple[bool, bool]]] = {name: [] for name in ESTIMATES}
+    for seed in range(reps):
+        lender = office.draw(np.random.default_rng([5, office.officers, seed]), n)
+        for name, (low, high, above) in intervals_of(lender.files, seed).items():
+            excluded[name].append((low > 0 or high < 0, above > LIMIT))
+    most = float(binom.ppf(0.99, reps, NOMINAL)) / reps
+    where = f"{office.officers} officers, {'a fifth serve the group' if office.crowded else 'alike'}"
+    for name, seen in excluded.items():
+        size, outside = np.mean(seen, axis=0)
+        target = against(f"at most {most:.3f}", bool(size <= most)) if name in JUDGED else {}
+        yield row(where, reps, name, ratio=float(size), **target, found=f"size {size:.3f}, outside {outside:.3f}")
+
+
+def _lines(room: Room) -> Iterator[Row]:
+    for crowded in (False, True):
+        for officers in OFFICERS:
+            yield from lines_of(Office(officers, crowded), room.reps or REPS, room.rows or ROWS)
+
+
+BENCH = Bench("clusters", _lines, repeats=True)
