@@ -48,6 +48,7 @@ METHOD = Method(
         "cec_above_within_group": "above its own group",
     },
     partitions={"regime_share": ("regime",), "regime_share_at": ("regime",), "trained_regime_share": ("regime",)},
+    curves={"regime_share_at": ()},
     of_reference=False,
     sampling="sampled",
     verdict_measures=(Judged(Theory.MODEL_REASONS, "cec_above_own_group", refitted=True),),

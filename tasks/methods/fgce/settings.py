@@ -60,7 +60,14 @@ class FgceSettings(GraphSettings):
         40,
         ge=0,
         le=1000,
-        description="subsamples of the reference group per other group; 0 for no size-matched reference",
+        description="most subsamples of the reference group per other group; 0 for no size-matched reference",
+    )
+    first_draws: int = Field(
+        10,
+        ge=2,
+        le=1000,
+        description="subsamples after which no more are drawn where the group is clearly apart: its infeasible share "
+        "and its burden lie outside the range of these by more than a tenth of the value",
     )
     kauc: Literal["all", "needed"] = Field(
         "all", description="limits on cost of kAUC: all of them, or from 0.7 of the dearest group's d0 at k0 (paper)"
@@ -84,10 +91,15 @@ class FgceSettings(GraphSettings):
         30.0, gt=0, le=86_400, description="time limit of one integer programme; then it is a bound"
     )
     resolves: int = Field(
-        100,
+        25,
         ge=0,
         le=10_000,
-        description="resamples of a group for which what was solved is solved anew; 0: no interval",
+        description="resamples of a group for which what was solved is solved anew, to show whether it hangs on few "
+        "rows; 0: no ends",
+    )
+    curves: bool = Field(
+        True,
+        description="whether coverage, its areas and costs are computed at every k, d and c, and for parts of groups",
     )
     ablations: bool = Field(True, description="whether recourse is searched again with each constraint lifted")
     ablation_draws: int = Field(

@@ -1,0 +1,239 @@
+"""Curves: what is measured at many points has a row a curve with arrays, in place of a row of measures a point.
+
+Points that a limit is about, or that stand for the setting of the audit, stay measures. Scope: which points are on
+curves, their arrays, and the way back from arrays to rows. What of them is published: ``publish.measures``.
+"""
+
+import json
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas.audit.limits import Threshold
+from schemas.audit.spec import AuditSpec
+from schemas.table import Table
+from schemas.tables.findings import CURVES, FGCE_CURVES, METHOD_CURVES
+from schemas.terms import Note, State
+from tasks.lake.storage import connected
+from tasks.metrics.algorithm.measures import base_name
+from tasks.numerics.statistics.intervals import ENOUGH, quantile, wilsons
+from tasks.pipeline.registry import METHODS, asked_for
+
+Values = Mapping[str, float | str]
+Rule = Mapping[str, Mapping[str, Values]]
+"""Method -> measure with many points -> parameters of the points that stay measures; without any, none stays."""
+
+_IDENTITY = ("method", "measure", "parameters")
+_OF_CURVE = ("method", "decision_maker", "protected_attribute", "group", "subgroup")
+_ALONG = ("k", "d", "c")
+_DENOMINATOR = "denominator"
+LISTS = ("value", "n", "events", "low", "high", "drawn", "drawn_low", "drawn_high", "note", "drawn_note")
+"""Columns of a curve with an entry for each point, beside its parameters."""
+INFORMATION = "no interval that is known to cover as often as it says"
+_WITHHELD = "withheld"
+
+
+def rule_of(spec: AuditSpec) -> dict[str, dict[str, dict[str, float | str]]]:
+    """Which measures of an audit are on curves, and which of their points stay measures."""
+    out: dict[str, dict[str, dict[str, float | str]]] = {}
+    for method in asked_for(spec):
+        settings = spec.methods.named(method.name)
+        out[method.name] = {
+            measure: {name: getattr(settings, name) for name in names} for measure, names in method.curves.items()
+        }
+    return out
+
+
+def is_curve(measure: str) -> bool:
+    """Whether a measure, or what it compares, is one with many points, of which few or none stay measures."""
+    return any(base_name(measure) in method.curves for method in METHODS.values())
+
+
+def table_of(method: str) -> Table:
+    """The table that has the curves of a method."""
+    return FGCE_CURVES if method == "fgce" else METHOD_CURVES
+
+
+@dataclass(frozen=True)
+class Parted:
+    """What methods counted, apart: for measures, and for curves."""
+
+    tallies: pa.Table
+    aggregates: pa.Table
+    draws: pa.Table
+    points: tuple[pa.Table, pa.Table, pa.Table]
+    """Tallies, aggregates and draws of points on curves."""
+
+    @classmethod
+    def of(
+        cls,
+        tallies: pa.Table,
+        aggregates: pa.Table,
+        draws: pa.Table,
+        rule: Rule,
+        limits: Sequence[Threshold],
+    ) -> "Parted":
+        """Part the statistics: points of measures with many of them, and all of parts of a group, are for curves.
+
+        Args:
+            tallies: of all methods.
+            aggregates: of all methods.
+            draws: of all methods; what was drawn on permuted labels stays with its measure.
+            rule: by which points stay measures.
+            limits: a point that one may be about stays a measure.
+        """
+        names = [_identities(table) for table in (tallies, aggregates, draws)]
+        permuted = set(pc.unique(names[2].filter(pc.equal(draws["reference"], "null"))).to_pylist())
+        distinct = {name for column in names for name in pc.unique(column).to_pylist()}
+        moved = pa.array(
+            [name for name in distinct if name not in permuted and not _stays(name, rule, limits)], pa.string()
+        )
+        masks = [pc.is_in(column, moved) for column in names]
+        masks[:2] = [
+            pc.or_(mask, pc.greater(table["subgroup"], 0))
+            for mask, table in zip(masks, (tallies, aggregates), strict=False)
+        ]
+        every = tallies, aggregates, draws
+        kept = [table.filter(pc.invert(mask)) for table, mask in zip(every, masks, strict=True)]
+        tallied, aggregated, drawn = (table.filter(mask) for table, mask in zip(every, masks, strict=True))
+        return cls(kept[0], kept[1], kept[2], (tallied, aggregated, drawn))
+
+
+_BETWEEN = "\n"
+
+
+def _identities(table: pa.Table) -> Any:
+    return pc.binary_join_element_wise(*(table[name] for name in _IDENTITY), _BETWEEN)
+
+
+def _stays(name: str, rule: Rule, limits: Sequence[Threshold]) -> bool:
+    """Whether points of this method, measure and parameters are measures."""
+    method, measure, text = name.split(_BETWEEN)
+    points = rule.get(method, {}).get(measure)
+    if points is None:
+        return True
+    parameters = json.loads(text)
+    if points and all(parameters.get(key, value) == value for key, value in points.items()):
+        return True
+    return any(
+        base_name(limit.measure) == measure
+        and limit.method in (None, method)
+        and limit.parameters.items() <= parameters.items()
+        for limit in limits
+    )
+
+
+def measured_alone(table: pa.Table, measures: pa.Table) -> pa.Table:
+    """The statistics that have a row of their own in the table of measures."""
+    whole = pc.equal(table["subgroup"], 0)
+    return table.filter(pc.and_(whole, pc.is_in(_identities(table), _identities(measures).combine_chunks())))
+
+
+def curves_of(points: Sequence[pa.Table], level: float) -> dict[str, pa.Table]:
+    """The tables of curves, from the tallies, aggregates and draws of points."""
+    query = (Path(__file__).parent / "sql" / "curves.sql").read_text(encoding="utf-8")
+    tail = (1 - level) / 2
+    with connected() as connection:
+        for name, table in zip(("tallies", "aggregates", "draws"), points, strict=True):
+            connection.register(name, table)
+        rows = connection.sql(query, params={"tail": tail, "enough": ENOUGH}).to_arrow_table()
+        events, of = (rows[name].to_numpy(zero_copy_only=False) for name in ("events", "of"))
+        low, high = np.full((2, rows.num_rows), np.nan)
+        counted = np.flatnonzero(of > 0)
+        low[counted], high[counted] = wilsons(events[counted], of[counted], quantile(tail))
+        for name, ends in (("low", low), ("high", high)):
+            rows = rows.append_column(name, pa.array(ends, from_pandas=True))
+        connection.register("points", rows)
+        return {declared.name: connection.sql(_folded(declared)).to_arrow_table() for declared in CURVES}
+
+
+def _folded(declared: Table) -> str:
+    """The query that makes rows of ``points`` the lists of a table of curves."""
+    in_order = ", ".join(f"{name} NULLS FIRST" for name in (*_ALONG, "parameters"))
+    columns = [f'"{name}"' for name in _OF_CURVE] + ["measure AS curve"]
+    lists = ["parameters", *LISTS]
+    if declared is FGCE_CURVES:
+        columns.append(_DENOMINATOR)
+        lists = [*_ALONG, *lists]
+    columns += [f'list("{name}" ORDER BY {in_order}) AS "{name}"' for name in lists]
+    own = "=" if declared is FGCE_CURVES else "<>"
+    parts = ", ".join(
+        [f"json_extract_string(parameters, '$.{_DENOMINATOR}') AS {_DENOMINATOR}"]
+        + [f"TRY_CAST(json_extract_string(parameters, '$.{name}') AS DOUBLE) AS {name}" for name in _ALONG]
+    )
+    keys = ", ".join(["method", "decision_maker", "protected_attribute", '"group"', "subgroup", "curve"])
+    by = f"GROUP BY {keys}{', ' + _DENOMINATOR if declared is FGCE_CURVES else ''}"
+    return (
+        f"SELECT {', '.join(columns)} FROM (SELECT *, {parts} FROM points WHERE method {own} 'fgce') "  # noqa: S608 ours
+        f"{by} ORDER BY {keys}{', ' + _DENOMINATOR + ' NULLS FIRST' if declared is FGCE_CURVES else ''}"
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# From arrays back to rows: a point as the table of measures would have it, for those who ask for one measure.
+
+
+Row = dict[str, Any]
+_UNTESTED = {"p": None, "q": None, "low": None, "high": None}
+
+
+def rows_of(curves: Iterable[Row], references: Mapping[str, str]) -> Iterator[Row]:
+    """The points of curves as rows of measures without a data set and a year, each with what was drawn beside it.
+
+    Args:
+        curves: rows of a table of curves.
+        references: protected attribute -> its reference group.
+    """
+    for curve in curves:
+        whose = {name: curve[name] for name in _OF_CURVE}
+        reference = references.get(curve["protected_attribute"])
+        lists = zip(curve["parameters"], *(curve[name] for name in LISTS), strict=True)
+        for parameters, value, n, events, low, high, drawn, drawn_low, drawn_high, note, drawn_note in lists:
+            row = {**whose, **_UNTESTED, "measure": curve["curve"], "parameters": parameters, "reference_group": None}
+            counts = {"n": _whole(n), "events": _whole(events), "low": low, "high": high}
+            yield {**row, **counts, "value": value, **_told(value, n, events, note)}
+            if drawn is None and not drawn_note.startswith(_WITHHELD):
+                continue
+            ends = {"n": None, "events": None, "value": drawn, "low": drawn_low, "high": drawn_high}
+            named = {"measure": f"{curve['curve']}_size_matched", "reference_group": reference}
+            noted = "; ".join(part for part in (drawn_note, Note.RANGE * (drawn_low is not None)) if part)
+            yield {**row, **named, **ends, **_told(drawn, 0, None, noted)}
+
+
+def _told(value: float | None, n: float | None, events: float | None, note: str) -> Row:
+    """State, reason and note of a point."""
+    if value is not None:
+        return {"state": str(State.INFORMATION), "reason": INFORMATION, "note": note}
+    if note.startswith(_WITHHELD) or n is None:
+        return {"state": str(State.INFORMATION), "reason": note, "note": ""}
+    if Note.FEW in note.split("; ") and events is not None:
+        return {"state": str(State.NOT_RUN), "reason": f"{events:.0f} of {n:.0f}", "note": str(Note.FEW)}
+    return {"state": str(State.NOT_RUN), "reason": note or "not measured", "note": note}
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None or math.isnan(number) else int(number)
+
+
+def points_query(table: str) -> str:
+    """SQL of the points of a table of curves, in columns of the table of measures as far as a curve has them."""
+    whose = ", ".join(f'"{name}"' for name in ("run", *_OF_CURVE))
+    lists = ", ".join(
+        f"unnest({expression}) AS {name}"
+        for name, expression in (
+            *(("parameters", "parameters"), ("value", "value"), ("low", "low"), ("high", "high")),
+            *(("n", "n::BIGINT[]"), ("events", "events::BIGINT[]"), ("reason", "note")),
+        )
+    )
+    return f"SELECT {whose}, curve AS measure, {lists}, '{State.INFORMATION}' AS state FROM {table}"  # noqa: S608 ours
+
+
+def named_tables(names: Collection[str]) -> list[str]:
+    """The published tables of curves among the tables of a run."""
+    return [f"published_{table.name}" for table in CURVES if f"published_{table.name}" in names]
