@@ -88,27 +88,42 @@ class Parted:
             rule: by which points stay measures.
             limits: a point that one may be about stays a measure.
         """
-        names = [_identities(table) for table in (tallies, aggregates, draws)]
-        permuted = set(pc.unique(names[2].filter(pc.equal(draws["reference"], "null"))).to_pylist())
-        distinct = {name for column in names for name in pc.unique(column).to_pylist()}
-        moved = pa.array(
-            [name for name in distinct if name not in permuted and not _stays(name, rule, limits)], pa.string()
-        )
-        masks = [pc.is_in(column, moved) for column in names]
-        masks[:2] = [
-            pc.or_(mask, pc.greater(table["subgroup"], 0))
-            for mask, table in zip(masks, (tallies, aggregates), strict=False)
-        ]
+        permuted = set(_names(draws.filter(pc.equal(draws["reference"], "null"))).to_pylist())
         every = tallies, aggregates, draws
+        masks = [_moved(table, rule, limits, permuted) for table in every]
+        for place in (0, 1):
+            masks[place] = pc.or_(masks[place], pc.greater(every[place]["subgroup"], 0))
         kept = [table.filter(pc.invert(mask)) for table, mask in zip(every, masks, strict=True)]
         tallied, aggregated, drawn = (table.filter(mask) for table, mask in zip(every, masks, strict=True))
         return cls(kept[0], kept[1], kept[2], (tallied, aggregated, drawn))
 
 
+def _moved(table: pa.Table, rule: Rule, limits: Sequence[Threshold], permuted: Collection[str]) -> Any:
+    """Which rows are of points on curves, all of their groups alike."""
+    mask = pa.chunked_array([np.zeros(table.num_rows, np.bool_)])
+    for method, measures in rule.items():
+        of_method = pc.equal(table["method"], method)
+        named = {limit_name for limit_name in (base_name(limit.measure) for limit in limits) if limit_name in measures}
+        whole = [measure for measure, points in measures.items() if not points and measure not in named]
+        if whole:
+            mask = pc.or_(mask, pc.and_(of_method, pc.is_in(table["measure"], pa.array(whole))))
+        others = [measure for measure in measures if measure not in whole]
+        some = pc.and_(of_method, pc.is_in(table["measure"], pa.array(others, pa.string())))
+        distinct = pc.unique(_names(table.filter(some))).to_pylist()
+        moved = [name for name in distinct if name not in permuted and not _stays(name, rule, limits)]
+        if moved:
+            place = np.flatnonzero(some.to_numpy(zero_copy_only=False))
+            points = pc.is_in(_names(table.filter(some)), pa.array(moved)).to_numpy(zero_copy_only=False)
+            more = np.zeros(table.num_rows, np.bool_)
+            more[place[points]] = True
+            mask = pc.or_(mask, pa.chunked_array([more]))
+    return mask
+
+
 _BETWEEN = "\n"
 
 
-def _identities(table: pa.Table) -> Any:
+def _names(table: pa.Table) -> Any:
     return pc.binary_join_element_wise(*(table[name] for name in _IDENTITY), _BETWEEN)
 
 
@@ -132,7 +147,7 @@ def _stays(name: str, rule: Rule, limits: Sequence[Threshold]) -> bool:
 def measured_alone(table: pa.Table, measures: pa.Table) -> pa.Table:
     """The statistics that have a row of their own in the table of measures."""
     whole = pc.equal(table["subgroup"], 0)
-    return table.filter(pc.and_(whole, pc.is_in(_identities(table), _identities(measures).combine_chunks())))
+    return table.filter(pc.and_(whole, pc.is_in(_names(table), _names(measures).combine_chunks())))
 
 
 def curves_of(points: Sequence[pa.Table], level: float) -> dict[str, pa.Table]:
@@ -150,29 +165,33 @@ def curves_of(points: Sequence[pa.Table], level: float) -> dict[str, pa.Table]:
         for name, ends in (("low", low), ("high", high)):
             rows = rows.append_column(name, pa.array(ends, from_pandas=True))
         connection.register("points", rows)
-        return {declared.name: connection.sql(_folded(declared)).to_arrow_table() for declared in CURVES}
+        keys = ", ".join(f'"{name}"' for name in (*_OF_CURVE, "measure", _DENOMINATOR))
+        order = ", ".join(f"{name} NULLS FIRST" for name in (*_ALONG, "parameters"))
+        parts = ", ".join(
+            [f"json_extract_string(parameters, '$.{_DENOMINATOR}') AS {_DENOMINATOR}"]
+            + [f"TRY_CAST(json_extract_string(parameters, '$.{name}') AS DOUBLE) AS {name}" for name in _ALONG]
+        )
+        query = f"SELECT *, dense_rank() OVER (ORDER BY {keys}) AS number FROM (SELECT *, {parts} FROM points)"  # noqa: S608 ours
+        sorted_rows = connection.sql(f"{query} ORDER BY number, {order}").to_arrow_table()
+    of_fgce = pc.equal(sorted_rows["method"], "fgce")
+    parted = (sorted_rows.filter(of_fgce), sorted_rows.filter(pc.invert(of_fgce)))
+    return {declared.name: _folded(declared, rows) for declared, rows in zip(CURVES, parted, strict=True)}
 
 
-def _folded(declared: Table) -> str:
-    """The query that makes rows of ``points`` the lists of a table of curves."""
-    in_order = ", ".join(f"{name} NULLS FIRST" for name in (*_ALONG, "parameters"))
-    columns = [f'"{name}"' for name in _OF_CURVE] + ["measure AS curve"]
-    lists = ["parameters", *LISTS]
-    if declared is FGCE_CURVES:
-        columns.append(_DENOMINATOR)
-        lists = [*_ALONG, *lists]
-    columns += [f'list("{name}" ORDER BY {in_order}) AS "{name}"' for name in lists]
-    own = "=" if declared is FGCE_CURVES else "<>"
-    parts = ", ".join(
-        [f"json_extract_string(parameters, '$.{_DENOMINATOR}') AS {_DENOMINATOR}"]
-        + [f"TRY_CAST(json_extract_string(parameters, '$.{name}') AS DOUBLE) AS {name}" for name in _ALONG]
-    )
-    keys = ", ".join(["method", "decision_maker", "protected_attribute", '"group"', "subgroup", "curve"])
-    by = f"GROUP BY {keys}{', ' + _DENOMINATOR if declared is FGCE_CURVES else ''}"
-    return (
-        f"SELECT {', '.join(columns)} FROM (SELECT *, {parts} FROM points WHERE method {own} 'fgce') "  # noqa: S608 ours
-        f"{by} ORDER BY {keys}{', ' + _DENOMINATOR + ' NULLS FIRST' if declared is FGCE_CURVES else ''}"
-    )
+def _folded(declared: Table, rows: pa.Table) -> pa.Table:
+    """Rows of points, those of a curve beside each other and in order, as a row a curve with lists."""
+    number = rows["number"].to_numpy(zero_copy_only=False)
+    starts = np.flatnonzero(np.diff(number, prepend=-1))
+    offsets = pa.array(np.append(starts, len(number)).astype(np.int32))
+    first = rows.take(pa.array(starts))
+    columns: dict[str, pa.Array] = {}
+    for column in declared.columns:
+        name = "measure" if column.name == "curve" else column.name
+        if column.type in ("doubles", "strings"):
+            columns[column.name] = pa.ListArray.from_arrays(offsets, rows[name].combine_chunks())
+        else:
+            columns[column.name] = first[name].combine_chunks()
+    return pa.table([columns[f.name].cast(f.type) for f in declared.schema()], schema=declared.schema())
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -505,8 +505,8 @@ def published_curves(
             row |= {name: [point[name] for point in told] for name in ("parameters", *LISTS)}
         elif policy.as_counts:
             few = [
-                n is not None and 0 < n < policy.as_counts and events is not None
-                for n, events in zip(row["n"], row["events"], strict=True)
+                None not in (value, n, events) and 0 < n < policy.as_counts
+                for value, n, events in zip(row["value"], row["n"], row["events"], strict=True)
             ]
             row["value"] = [None if small else value for small, value in zip(few, row["value"], strict=True)]
             row["note"] = [str(Note.FEW) if small else note for small, note in zip(few, row["note"], strict=True)]
