@@ -19,6 +19,7 @@ from schemas.audit.limits import Threshold
 from schemas.audit.spec import AuditSpec
 from schemas.table import Table
 from schemas.tables.findings import CURVES, FGCE_CURVES, METHOD_CURVES
+from schemas.tables.verdicts import PREFIX
 from schemas.terms import Note, State
 from tasks.lake.storage import connected
 from tasks.metrics.algorithm.measures import base_name
@@ -241,18 +242,20 @@ def _whole(number: float | None) -> int | None:
 
 
 def points_query(table: str) -> str:
-    """SQL of the points of a table of curves, in columns of the table of measures as far as a curve has them."""
+    """SQL of the points of a published table of curves, in the columns of the table of measures that a point has."""
     whose = ", ".join(f'"{name}"' for name in ("run", *_OF_CURVE))
-    lists = ", ".join(
-        f"unnest({expression}) AS {name}"
-        for name, expression in (
-            *(("parameters", "parameters"), ("value", "value"), ("low", "low"), ("high", "high")),
-            *(("n", "n::BIGINT[]"), ("events", "events::BIGINT[]"), ("reason", "note")),
+    own = {"value": "value", "low": "low", "high": "high", "n": "n::BIGINT[]", "events": "events::BIGINT[]"}
+    drawn = {"value": "drawn", "low": "drawn_low", "high": "drawn_high"}
+    queries = []
+    for ending, lists, note in (("", own, "note"), ("_size_matched", drawn, "drawn_note")):
+        columns = ", ".join(f"unnest({values}) AS {name}" for name, values in (lists | {"note": note}).items())
+        points = (
+            f"SELECT {whose}, curve || '{ending}' AS measure, unnest(parameters) AS parameters, {columns} FROM {table}"  # noqa: S608 ours
         )
-    )
-    return f"SELECT {whose}, curve AS measure, {lists}, '{State.INFORMATION}' AS state FROM {table}"  # noqa: S608 ours
+        state = f"SELECT *, '{State.INFORMATION}' AS state, '' AS reason FROM ({points})"  # noqa: S608 ours
+        queries.append(state + (" WHERE value IS NOT NULL OR note <> ''" if ending else ""))
+    return " UNION ALL BY NAME ".join(queries)
 
 
-def named_tables(names: Collection[str]) -> list[str]:
-    """The published tables of curves among the tables of a run."""
-    return [f"published_{table.name}" for table in CURVES if f"published_{table.name}" in names]
+PUBLISHED = tuple(f"{PREFIX}{table.name}" for table in CURVES)
+"""The published tables of curves."""
