@@ -563,6 +563,9 @@ def read_spec(
             lines = {**remaining_lines, **dict.fromkeys(locations, 0)}
         except SpecError as error:
             messages.append(f"{name}: {error}")
+    if "methods" in (overrides or {}) and isinstance(raw.get("methods"), dict):
+        # the whole key was given: what it does not name does not run, be it run by default or not
+        raw["methods"] = {**dict.fromkeys(known_methods), **raw["methods"]}
     _add_unconfirmed(raw, parsed.marks, [_file_location(key) for key in overrides or {}])
     spec, faults = check(raw, known_methods, (_filled_in, *also))
     placed = sorted(faults, key=lambda fault: _line(lines, fault.location))

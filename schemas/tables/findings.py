@@ -244,8 +244,8 @@ FGCE_CURVES = Table(
 
 METHOD_CURVES = Table(
     "method_curves",
-    "Curves of the other methods, a row a curve: CEC by theta, RAGUEL by blocks and by their number, CST at other k "
-    "and tau. Lists of a row are of one length.",
+    "Curves of the other methods, a row a curve: CEC by theta and column, RAGUEL by blocks and quantile, "
+    "CST by k, tau and delta. Lists of a row are of one length.",
     (*_OF_CURVE, _CURVE, *_POINTS),
     key=_KEY_OF_CURVE,
     restricted=True,

@@ -36,7 +36,7 @@ METHOD = Method(
     curves={
         **dict.fromkeys(("share_significant", "share_detected", "share_positive", "delta"), ("k",)),
         **dict.fromkeys(("share_multiple", "share_multiple_significant"), ("k",)),
-        "share_detected_at": ("tau",),
+        **dict.fromkeys(("share_detected_at", "delta_share", "clipped_share"), ()),
     },
     generators={
         "scm": (COUNTERFACTUALS, COUNTERFACTUAL_DECISIONS),

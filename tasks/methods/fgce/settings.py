@@ -131,6 +131,11 @@ class FgceSettings(GraphSettings):
         """Values alone: no reference at a group's size, and nothing solved again."""
         return self.model_copy(update={"size_matched_draws": 0, "resolves": 0})
 
+    def short(self) -> Self:
+        """The share without a route, its p and costs: no curve, no reference at a group's size, no rule lifted."""
+        left_out = {"curves": False, "size_matched_draws": 0, "resolves": 0, "ablations": False, "ablation_draws": 0}
+        return self.model_copy(update=left_out)
+
     def takes_long(self) -> str:
         """Of optima alone."""
         if not self.exact:
