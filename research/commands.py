@@ -45,7 +45,7 @@ _FORM = "--group-as-input"
 def bench(
     name: Annotated[
         str,
-        typer.Argument(help="overhead, audit, scale, ingest, twin, cost, verdicts, or a method, such as fgce."),
+        typer.Argument(help="overhead, audit, lender, scale, ingest, twin, cost, verdicts, or a method, such as fgce."),
     ],
     spec: Annotated[Path | None, typer.Option(help="overhead: audit spec; the bundled boston1990 if left out.")] = None,
     set_: Annotated[
