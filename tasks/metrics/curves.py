@@ -104,8 +104,8 @@ def _moved(table: pa.Table, rule: Rule, limits: Sequence[Threshold], permuted: C
     mask = pa.chunked_array([np.zeros(table.num_rows, np.bool_)])
     for method, measures in rule.items():
         of_method = pc.equal(table["method"], method)
-        named = {limit_name for limit_name in (base_name(limit.measure) for limit in limits) if limit_name in measures}
-        whole = [measure for measure, points in measures.items() if not points and measure not in named]
+        examined = {base_name(limit.measure) for limit in limits} | {name.split(_BETWEEN)[1] for name in permuted}
+        whole = [measure for measure, points in measures.items() if not points and measure not in examined]
         if whole:
             mask = pc.or_(mask, pc.and_(of_method, pc.is_in(table["measure"], pa.array(whole))))
         others = [measure for measure in measures if measure not in whole]

@@ -431,7 +431,7 @@ class _Drawn:
         self._draw(min(frame.settings.first_draws, most), frame)
         own = {tally.measure: _average(tally) for tally in costs(cheapest)}
         first = self.values[: frame.settings.first_draws]
-        if not all(_is_apart(own[measure], _drawn_of(first, measure)) for measure in own):
+        if not all(is_apart(own[measure], _drawn_of(first, measure)) for measure in own):
             self._draw(most, frame)
             first = self.values
         for measure_draws in zip(*first, strict=True):
@@ -486,7 +486,7 @@ def _drawn_of(draws: Sequence[Sequence[Said]], measure: str) -> Floats:
     return np.array([next(value for name, at, value, _ in draw if name == measure and not at) for draw in draws])
 
 
-def _is_apart(value: float, draws: Floats) -> bool:
+def is_apart(value: float, draws: Floats) -> bool:
     """Whether a value lies further from the range of the draws than a tenth of itself."""
     finite = draws[np.isfinite(draws)]
     if not len(finite) or not np.isfinite(value):
