@@ -96,7 +96,7 @@ def of_whole_year(spec: AuditSpec) -> AuditSpec:
 
 
 def shortened(spec: AuditSpec) -> AuditSpec:
-    """The spec without what a short report does not print; a method whose measures have a limit stays as it is."""
+    """The spec without what a short report does not print; a method with a limit on its measures stays as it is."""
     limited = {method for limit in spec.thresholds for method in makers_of(limit)}
     by_name = {
         name: settings if settings is None or name in limited else settings.short()

@@ -198,7 +198,7 @@ def remarks(lake: Lake, run: str) -> list[str]:
 
 
 def unfinished(root: str) -> list[str]:
-    """What a lake holds whose audits have not come to an end, in lines; none where it holds a run.
+    """Lines about the stages of a lake without any run; none if it has a run.
 
     Raises:
         SpecError: there is no lake at that place, or nothing is in it.

@@ -52,7 +52,7 @@ def rule_of(spec: AuditSpec) -> dict[str, dict[str, dict[str, float | str]]]:
 
 
 def is_curve(measure: str) -> bool:
-    """Whether a measure, or what it compares, is one with many points, of which few or none stay measures."""
+    """Whether a measure, or what it compares, has many points, few or none of which stay measures."""
     return any(base_name(measure) in method.curves for method in METHODS.values())
 
 
@@ -94,9 +94,9 @@ class Parted:
         masks = [_moved(table, rule, limits, permuted) for table in every]
         for place in (0, 1):
             masks[place] = pc.or_(masks[place], pc.greater(every[place]["subgroup"], 0))
-        kept = [table.filter(pc.invert(mask)) for table, mask in zip(every, masks, strict=True)]
-        tallied, aggregated, drawn = (table.filter(mask) for table, mask in zip(every, masks, strict=True))
-        return cls(kept[0], kept[1], kept[2], (tallied, aggregated, drawn))
+        retained = [table.filter(pc.invert(mask)) for table, mask in zip(every, masks, strict=True)]
+        tallied, aggregated, draws_of_points = (table.filter(mask) for table, mask in zip(every, masks, strict=True))
+        return cls(retained[0], retained[1], retained[2], (tallied, aggregated, draws_of_points))
 
 
 def _moved(table: pa.Table, rule: Rule, limits: Sequence[Threshold], permuted: Collection[str]) -> Any:
@@ -105,19 +105,19 @@ def _moved(table: pa.Table, rule: Rule, limits: Sequence[Threshold], permuted: C
     for method, measures in rule.items():
         of_method = pc.equal(table["method"], method)
         examined = {base_name(limit.measure) for limit in limits} | {name.split(_BETWEEN)[1] for name in permuted}
-        whole = [measure for measure, points in measures.items() if not points and measure not in examined]
-        if whole:
-            mask = pc.or_(mask, pc.and_(of_method, pc.is_in(table["measure"], pa.array(whole))))
-        others = [measure for measure in measures if measure not in whole]
-        some = pc.and_(of_method, pc.is_in(table["measure"], pa.array(others, pa.string())))
+        all_points = [measure for measure, points in measures.items() if not points and measure not in examined]
+        if all_points:
+            mask = pc.or_(mask, pc.and_(of_method, pc.is_in(table["measure"], pa.array(all_points))))
+        some_points = [measure for measure in measures if measure not in all_points]
+        some = pc.and_(of_method, pc.is_in(table["measure"], pa.array(some_points, pa.string())))
         distinct = pc.unique(_names(table.filter(some))).to_pylist()
-        moved = [name for name in distinct if name not in permuted and not _stays(name, rule, limits)]
-        if moved:
+        leaving = [name for name in distinct if name not in permuted and not _stays(name, rule, limits)]
+        if leaving:
             place = np.flatnonzero(some.to_numpy(zero_copy_only=False))
-            points = pc.is_in(_names(table.filter(some)), pa.array(moved)).to_numpy(zero_copy_only=False)
-            more = np.zeros(table.num_rows, np.bool_)
-            more[place[points]] = True
-            mask = pc.or_(mask, pa.chunked_array([more]))
+            points = pc.is_in(_names(table.filter(some)), pa.array(leaving)).to_numpy(zero_copy_only=False)
+            further = np.zeros(table.num_rows, np.bool_)
+            further[place[points]] = True
+            mask = pc.or_(mask, pa.chunked_array([further]))
     return mask
 
 
@@ -146,9 +146,9 @@ def _stays(name: str, rule: Rule, limits: Sequence[Threshold]) -> bool:
 
 
 def measured_alone(table: pa.Table, measures: pa.Table) -> pa.Table:
-    """The statistics that have a row of their own in the table of measures."""
-    whole = pc.equal(table["subgroup"], 0)
-    return table.filter(pc.and_(whole, pc.is_in(_names(table), _names(measures).combine_chunks())))
+    """The statistics with a row in the table of measures."""
+    of_group = pc.equal(table["subgroup"], 0)
+    return table.filter(pc.and_(of_group, pc.is_in(_names(table), _names(measures).combine_chunks())))
 
 
 def curves_of(points: Sequence[pa.Table], level: float) -> dict[str, pa.Table]:
@@ -180,7 +180,7 @@ def curves_of(points: Sequence[pa.Table], level: float) -> dict[str, pa.Table]:
 
 
 def _folded(declared: Table, rows: pa.Table) -> pa.Table:
-    """Rows of points, those of a curve beside each other and in order, as a row a curve with lists."""
+    """Sorted rows of points as a row a curve with lists."""
     number = rows["number"].to_numpy(zero_copy_only=False)
     starts = np.flatnonzero(np.diff(number, prepend=-1))
     offsets = pa.array(np.append(starts, len(number)).astype(np.int32))
@@ -204,7 +204,7 @@ _UNTESTED = {"p": None, "q": None, "low": None, "high": None}
 
 
 def rows_of(curves: Iterable[Row], references: Mapping[str, str]) -> Iterator[Row]:
-    """The points of curves as rows of measures without a data set and a year, each with what was drawn beside it.
+    """The points of curves as rows of measures without a data set and a year, each followed by the mean of its draws.
 
     Args:
         curves: rows of a table of curves.
@@ -214,16 +214,16 @@ def rows_of(curves: Iterable[Row], references: Mapping[str, str]) -> Iterator[Ro
         whose = {name: curve[name] for name in _OF_CURVE}
         reference = references.get(curve["protected_attribute"])
         lists = zip(curve["parameters"], *(curve[name] for name in LISTS), strict=True)
-        for parameters, value, n, events, low, high, drawn, drawn_low, drawn_high, note, drawn_note in lists:
+        for parameters, value, n, events, low, high, average, drawn_low, drawn_high, note, drawn_note in lists:
             row = {**whose, **_UNTESTED, "measure": curve["curve"], "parameters": parameters, "reference_group": None}
             counts = {"n": _whole(n), "events": _whole(events), "low": low, "high": high}
             yield {**row, **counts, "value": value, **_told(value, n, events, note)}
-            if drawn is None and not drawn_note.startswith(_WITHHELD):
+            if average is None and not drawn_note.startswith(_WITHHELD):
                 continue
-            ends = {"n": None, "events": None, "value": drawn, "low": drawn_low, "high": drawn_high}
+            ends = {"n": None, "events": None, "value": average, "low": drawn_low, "high": drawn_high}
             named = {"measure": f"{curve['curve']}_size_matched", "reference_group": reference}
             noted = "; ".join(part for part in (drawn_note, Note.RANGE * (drawn_low is not None)) if part)
-            yield {**row, **named, **ends, **_told(drawn, 0, None, noted)}
+            yield {**row, **named, **ends, **_told(average, 0, None, noted)}
 
 
 def _told(value: float | None, n: float | None, events: float | None, note: str) -> Row:
@@ -244,10 +244,10 @@ def _whole(number: float | None) -> int | None:
 def points_query(table: str) -> str:
     """SQL of the points of a published table of curves, in the columns of the table of measures that a point has."""
     whose = ", ".join(f'"{name}"' for name in ("run", *_OF_CURVE))
-    own = {"value": "value", "low": "low", "high": "high", "n": "n::BIGINT[]", "events": "events::BIGINT[]"}
-    drawn = {"value": "drawn", "low": "drawn_low", "high": "drawn_high"}
+    of_point = {"value": "value", "low": "low", "high": "high", "n": "n::BIGINT[]", "events": "events::BIGINT[]"}
+    of_draws = {"value": "drawn", "low": "drawn_low", "high": "drawn_high"}
     queries = []
-    for ending, lists, note in (("", own, "note"), ("_size_matched", drawn, "drawn_note")):
+    for ending, lists, note in (("", of_point, "note"), ("_size_matched", of_draws, "drawn_note")):
         columns = ", ".join(f"unnest({values}) AS {name}" for name, values in (lists | {"note": note}).items())
         points = (
             f"SELECT {whose}, curve || '{ending}' AS measure, unnest(parameters) AS parameters, {columns} FROM {table}"  # noqa: S608 ours

@@ -308,7 +308,7 @@ class Material:
 
     @cached_property
     def points(self) -> tuple[Measure, ...]:
-        """Every point of a curve, and what was drawn beside it, as a row of measures."""
+        """Every point of a curve, followed by the mean of its draws, as a row of measures."""
         references = {p.name: p.reference for p in self.settings.protected}
         whose: dict[str, Any] = {"dataset": self.settings.name, "year": self.settings.year}
         return tuple(Measure(**whose, **row) for table in self.curves for row in rows_of(table.to_pylist(), references))

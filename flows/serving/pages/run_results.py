@@ -102,7 +102,7 @@ def routes(site: Site) -> APIRouter:
 
 
 def _measures(site: Site, run: str, measure: str) -> pa.Table | None:
-    """The table of measures; with the points of a curve where that is the measure asked for."""
+    """The table of measures; with the points of a curve if that is the measure in the address."""
     measures = site.table(run, _TABLE)
     if measures is None or not is_curve(measure):
         return measures

@@ -501,8 +501,8 @@ def published_curves(
         nothing = [None] * len(row["parameters"])
         row |= {"low": nothing, "high": nothing}
         if policy.protects:
-            told = [_told_of_point(row, i, points, fates) for i in range(len(row["parameters"]))]
-            row |= {name: [point[name] for point in told] for name in ("parameters", *LISTS)}
+            published_points = [_told_of_point(row, i, points, fates) for i in range(len(row["parameters"]))]
+            row |= {name: [point[name] for point in published_points] for name in ("parameters", *LISTS)}
         elif policy.as_counts:
             few = [
                 None not in (value, n, events) and 0 < n < policy.as_counts
@@ -515,17 +515,17 @@ def published_curves(
 
 def _told_of_point(curve: Row, place: int, points: Iterator[Row], fates: Fates) -> dict[str, Any]:
     """The entries of a point in the lists of its curve, from its published rows, which come next."""
-    own = next(points)
-    untold = own["value"] is None and (curve["value"][place] is not None or own["reason"].startswith("withheld"))
-    entries = {name: own[name] for name in ("value", "n", "events")}
-    entries |= {"low": None, "high": None, "parameters": _parameters(own, fates)}
-    entries |= {"note": own["reason"] if untold else own["note"].removesuffix(DESCRIBED).rstrip("; ")}
+    row = next(points)
+    untold = row["value"] is None and (curve["value"][place] is not None or row["reason"].startswith("withheld"))
+    entries = {name: row[name] for name in ("value", "n", "events")}
+    entries |= {"low": None, "high": None, "parameters": _parameters(row, fates)}
+    entries |= {"note": row["reason"] if untold else row["note"].removesuffix(DESCRIBED).rstrip("; ")}
     entries |= {"drawn": None, "drawn_low": None, "drawn_high": None, "drawn_note": ""}
     if curve["drawn"][place] is not None:
-        drawn = next(points)
-        entries |= {"drawn": drawn["value"], "drawn_low": drawn["low"], "drawn_high": drawn["high"]}
-        gone = drawn["value"] is None
-        entries["drawn_note"] = drawn["reason"] if gone else curve["drawn_note"][place]
+        draws_row = next(points)
+        entries |= {"drawn": draws_row["value"], "drawn_low": draws_row["low"], "drawn_high": draws_row["high"]}
+        gone = draws_row["value"] is None
+        entries["drawn_note"] = draws_row["reason"] if gone else curve["drawn_note"][place]
     return entries
 
 

@@ -311,7 +311,7 @@ def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -
         every statistic of the whole group, for groups smaller than the reference group.
     """
     *children, pricing_rng = rng.spawn(len(problem.groups) + 1)
-    drawn: list[_Drawn] = []
+    samples: list[_Drawn] = []
     pricing = Pricing(problem, settings, pricing_rng)
     members = [np.flatnonzero(problem.group == group) for group in range(len(problem.groups))]
     searched = [recourse.search(problem, rows, pricing.costs) for rows in members]
@@ -331,7 +331,7 @@ def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -
             other_aggregates += [replace(a, group=group) for a in of_nobody()]
             continue
         if group != problem.reference:
-            at_size = _at_size(drawn, members[problem.reference], len(members[group]), child.spawn(1)[0], settings)
+            at_size = _at_size(samples, members[problem.reference], len(members[group]), child.spawn(1)[0], settings)
             if at_size is not None:
                 draws += at_size.beside(group, explained[group].cheapest, frame)
         tallied += [replace(t, group=group) for t in _of_group(explained[group], frame)]
@@ -420,7 +420,7 @@ class _Drawn:
     values: list[list[Said]] = field(default_factory=list)
 
     def beside(self, group: int, cheapest: Floats, frame: Frame) -> Iterator[Draws]:
-        """What stands beside a group: as few draws as tell it apart, else all.
+        """Draws for a group: the first few if the group is clearly apart from them, else all.
 
         Args:
             group: its number.
@@ -429,9 +429,9 @@ class _Drawn:
         """
         most = frame.settings.size_matched_draws
         self._draw(min(frame.settings.first_draws, most), frame)
-        own = {tally.measure: _average(tally) for tally in costs(cheapest)}
+        averages = {tally.measure: _average(tally) for tally in costs(cheapest)}
         first = self.values[: frame.settings.first_draws]
-        if not all(is_apart(own[measure], _drawn_of(first, measure)) for measure in own):
+        if not all(is_apart(averages[measure], _drawn_of(first, measure)) for measure in averages):
             self._draw(most, frame)
             first = self.values
         for measure_draws in zip(*first, strict=True):
@@ -463,16 +463,16 @@ APART = 0.1
 
 
 def _at_size(
-    drawn: list[_Drawn], reference: Longs, size: int, rng: np.random.Generator, settings: FgceSettings
+    samples: list[_Drawn], reference: Longs, size: int, rng: np.random.Generator, settings: FgceSettings
 ) -> _Drawn | None:
-    """The subsamples for a group of so many rows: those of one about as large, or new ones, which join ``drawn``."""
+    """The subsamples for a group of so many rows: those of one about as large, or new ones, which join ``samples``."""
     if not 0 < size < len(reference) or not settings.size_matched_draws:
         return None
-    for earlier in drawn:
+    for earlier in samples:
         if abs(earlier.size - size) < ALIKE * earlier.size:
             return earlier
-    drawn.append(_Drawn(reference, size, rng))
-    return drawn[-1]
+    samples.append(_Drawn(reference, size, rng))
+    return samples[-1]
 
 
 def _average(tally: Tally) -> float:
