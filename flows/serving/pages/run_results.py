@@ -159,8 +159,8 @@ def _page(site: Site, run: str, query: Query, page: int) -> Page:
     for name in ("method", "group", "measure"):
         values = [] if all_measures is None else all_measures[name].unique().to_pylist()
         options[name] = tuple(sorted(filter(None, values)))
-    curves = [table for name in CURVES if (table := site.table(run, name)) is not None]
-    named = {name for table in curves for name in table["curve"].unique().to_pylist()}
+    curves = [published for name in CURVES if (published := site.table(run, name)) is not None]
+    named = {name for published in curves for name in published["curve"].unique().to_pylist()}
     options["measure"] = tuple(sorted({*options["measure"], *named}))
     words = {"state": STATE_WORDS}
     form = tuple(Field(name, name.capitalize(), query[name], options[name], words.get(name, {})) for name in _KEYS)
