@@ -412,15 +412,18 @@ def _of_subgroups(explained: Explained, frame: Frame, rng: np.random.Generator) 
 
 @dataclass
 class _Drawn:
-    """Subsamples of the reference group at one size, and every measure of each, in the order of the draws."""
+    """Subsamples of the reference group at one size: every measure of the first, share and cost of those after them."""
 
     reference: Longs
     size: int
     rng: np.random.Generator
     values: list[list[Said]] = field(default_factory=list)
+    """Of each of the first subsamples, every measure in one order."""
+    further: list[dict[str, float]] = field(default_factory=list)
+    """Of each of those after them, infeasible share and burden."""
 
     def beside(self, group: int, cheapest: Floats, frame: Frame) -> Iterator[Draws]:
-        """Draws for a group: the first few if the group is clearly apart from them, else all.
+        """Draws for a group: of share and burden as many as are needed to see it apart, of all else the first few.
 
         Args:
             group: its number.
@@ -428,32 +431,35 @@ class _Drawn:
             frame: with the settings.
         """
         most = frame.settings.size_matched_draws
-        self._draw(min(frame.settings.first_draws, most), frame)
+        while len(self.values) < min(frame.settings.first_draws, most):
+            self.values.append(list(self._every_measure(frame)))
         averages = {tally.measure: _average(tally) for tally in costs(cheapest)}
-        first = self.values[: frame.settings.first_draws]
-        if not all(is_apart(averages[measure], _drawn_of(first, measure)) for measure in averages):
-            self._draw(most, frame)
-            first = self.values
-        for measure_draws in zip(*first, strict=True):
+        for measure_draws in zip(*self.values, strict=True):
             measure, parameters, *_ = measure_draws[0]
             bounds = sum(bool(reason) and np.isfinite(value) for _, _, value, reason in measure_draws)
             reason = f"{bounds} of {len(measure_draws)} subsamples have a bound only" if bounds else ""
-            yield Draws(group, measure, parameters, np.array([value for _, _, value, _ in measure_draws]), reason)
+            drawn_values = np.array([value for _, _, value, _ in measure_draws])
+            if measure in averages and not is_apart(averages[measure], drawn_values):
+                while len(self.values) + len(self.further) < most:
+                    further = costs(recourse.cheapest_costs(self._searched(frame)))
+                    self.further.append({tally.measure: _average(tally) for tally in further})
+                drawn_values = np.append(drawn_values, [draw[measure] for draw in self.further])
+            yield Draws(group, measure, parameters, drawn_values, reason)
 
-    def _draw(self, number: int, frame: Frame) -> None:
-        """Draw until there are so many: rows without replacement, every measure always in the same order."""
-        settings = frame.settings
-        while len(self.values) < number:
-            rows = np.sort(self.rng.choice(self.reference, self.size, replace=False))
-            searched = recourse.search(frame.problem, rows, frame.pricing.costs)
-            explained = recourse.explain(searched, frame.limits.levels, settings.k)
-            values: list[Said] = [
-                (tally.measure, tally.parameters, _average(tally), "") for tally in _of_group(explained, frame)
-            ]
-            at = _resampled(explained, self.rng, 0)
-            solved = solve(explained, frame.limits, _once(settings), at, self.rng)
-            values += [(a.measure, a.parameters, a.value, a.reason) for a in _aggregates(explained, at, solved, frame)]
-            self.values.append(values)
+    def _searched(self, frame: Frame) -> Searched:
+        """One more subsample, drawn without replacement, with what its rows reach."""
+        rows = np.sort(self.rng.choice(self.reference, self.size, replace=False))
+        return recourse.search(frame.problem, rows, frame.pricing.costs)
+
+    def _every_measure(self, frame: Frame) -> Iterator[Said]:
+        """Every measure of one more subsample."""
+        explained = recourse.explain(self._searched(frame), frame.limits.levels, frame.settings.k)
+        for tally in _of_group(explained, frame):
+            yield tally.measure, tally.parameters, _average(tally), ""
+        at = _resampled(explained, self.rng, 0)
+        solved = solve(explained, frame.limits, _once(frame.settings), at, self.rng)
+        for aggregate in _aggregates(explained, at, solved, frame):
+            yield aggregate.measure, aggregate.parameters, aggregate.value, aggregate.reason
 
 
 ALIKE = 0.05
@@ -479,11 +485,6 @@ def _average(tally: Tally) -> float:
     defined = ~np.isnan(tally.values)
     n = int(tally.counts[defined].sum())
     return float(tally.counts[defined] @ tally.values[defined] / n) if n else float("nan")
-
-
-def _drawn_of(draws: Sequence[Sequence[Said]], measure: str) -> Floats:
-    """``(draws,)`` a measure without parameters on each draw."""
-    return np.array([next(value for name, at, value, _ in draw if name == measure and not at) for draw in draws])
 
 
 def is_apart(value: float, draws: Floats) -> bool:

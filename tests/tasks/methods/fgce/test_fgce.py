@@ -417,18 +417,23 @@ def apart_problem():
 
 
 def test_a_group_clearly_apart_has_the_first_draws_and_any_other_has_all():
-    own, draws = np.array([0.9, 0.5, 0.5, np.nan]), np.array([0.4, 0.45])
-    assert [fgce.is_apart(value, draws) for value in own] == [True, False, False, False]
+    draws = np.array([0.4, 0.45])
+    assert fgce.is_apart(0.9, draws)
+    assert fgce.is_apart(0.3, draws)
+    assert [fgce.is_apart(value, draws) for value in (0.41, 0.49, 0.38, np.nan)] == [False] * 4
     assert not fgce.is_apart(0.9, np.array([np.nan, np.inf]))
-    found = detect(apart_problem(), size_matched_draws=6, first_draws=3)
-    sizes = {each.group: len(each.values) for each in found.draws}
-    share = {each.group: each.values for each in found.draws if each.measure == "infeasible_share"}
-    burden = {each.group: each.values for each in found.draws if each.measure == "burden"}
-    for group in (1, 2):
-        own = [means(found)[group, 0, measure, ()] for measure in ("infeasible_share", "burden")]
-        first = [values[group][:3] for values in (share, burden)]
-        clear = all(fgce.is_apart(*pair) for pair in zip(own, first, strict=True))
-        assert sizes[group] == (3 if clear else 6)
+    found, every = (detect(apart_problem(), size_matched_draws=6, first_draws=n) for n in (3, 6))
+    sizes = set()
+    for few, all_draws in zip(found.draws, every.draws, strict=True):
+        assert few.values == pytest.approx(all_draws.values[: len(few.values)], nan_ok=True)
+        measure = (few.group, 0, few.measure, ())
+        if few.measure in ("infeasible_share", "burden"):
+            clear = fgce.is_apart(means(found)[measure], few.values[:3])
+            assert len(few.values) == (3 if clear else 6)
+            sizes.add(len(few.values))
+        else:
+            assert len(few.values) == 3
+    assert sizes == {3, 6}
 
 
 def test_groups_of_about_one_size_share_their_draws():
