@@ -60,14 +60,15 @@ class FgceSettings(GraphSettings):
         40,
         ge=0,
         le=1000,
-        description="most subsamples of the reference group per other group; 0 for no size-matched reference",
+        description="most subsamples of the reference group per other group, for its infeasible share and burden; 0 for "
+        "no size-matched reference",
     )
     first_draws: int = Field(
         10,
         ge=2,
         le=1000,
-        description="subsamples after which no more are drawn where the group is clearly apart: its infeasible share "
-        "and its burden lie outside the range of these by more than a tenth of the value",
+        description="subsamples for every measure; more are drawn for the share, or the burden, unless it lies outside "
+        "the range of these by more than a tenth of itself",
     )
     kauc: Literal["all", "needed"] = Field(
         "all", description="limits on cost of kAUC: all of them, or from 0.7 of the dearest group's d0 at k0 (paper)"
