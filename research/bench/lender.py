@@ -98,8 +98,8 @@ def draw(file: Path, rows: int) -> dict[str, set[str]]:
     year = write_nation(file.with_name("year.txt"), max(DRAWN, 2 * rows), YEAR, SEED)
     texts = pacsv.ConvertOptions(column_types=dict.fromkeys(_columns(year), pa.string()), strings_can_be_null=False)
     table = pacsv.read_csv(year, parse_options=pacsv.ParseOptions(delimiter="|"), convert_options=texts)
-    first = pc.mode(table["lei"])[0]["mode"]
-    table = table.filter(pc.equal(table["lei"], first)).slice(0, rows)
+    largest = max(pc.value_counts(table["lei"]).to_pylist(), key=lambda lender: lender["counts"])
+    table = table.filter(pc.equal(table["lei"], largest["values"])).slice(0, rows)
     for column, rare in _RARE.items():
         values = table[column].to_pylist()
         for group, every in rare.items():

@@ -60,8 +60,8 @@ class FgceSettings(GraphSettings):
         40,
         ge=0,
         le=1000,
-        description="most subsamples of the reference group per other group, for its infeasible share and burden; 0 for "
-        "no size-matched reference",
+        description="most subsamples of the reference group per other group, for its infeasible share and burden; 0 "
+        "for no size-matched reference",
     )
     first_draws: int = Field(
         10,
