@@ -220,6 +220,7 @@ _POINTS = (
         "drawn_low", "doubles", "2.5 % quantile of these subsamples, or the one that the level of the spec asks for"
     ),
     Column("drawn_high", "doubles", "97.5 % quantile of them"),
+    Column("draws", "doubles", "number of these subsamples with a value"),
     Column("note", "strings", "what qualifies the value of each point: a bound, or why there is none; else empty"),
     Column("drawn_note", "strings", "the same of the subsamples"),
 )

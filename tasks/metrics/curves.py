@@ -34,7 +34,7 @@ _IDENTITY = ("method", "measure", "parameters")
 _OF_CURVE = ("method", "decision_maker", "protected_attribute", "group", "subgroup")
 _ALONG = ("k", "d", "c")
 _DENOMINATOR = "denominator"
-LISTS = ("value", "n", "events", "low", "high", "drawn", "drawn_low", "drawn_high", "note", "drawn_note")
+LISTS = ("value", "n", "events", "low", "high", "drawn", "drawn_low", "drawn_high", "draws", "note", "drawn_note")
 """Columns of a curve with an entry for each point, beside its parameters."""
 INFORMATION = "no interval that is known to cover as often as it says"
 _WITHHELD = "withheld"
@@ -214,13 +214,13 @@ def rows_of(curves: Iterable[Row], references: Mapping[str, str]) -> Iterator[Ro
         whose = {name: curve[name] for name in _OF_CURVE}
         reference = references.get(curve["protected_attribute"])
         lists = zip(curve["parameters"], *(curve[name] for name in LISTS), strict=True)
-        for parameters, value, n, events, low, high, average, drawn_low, drawn_high, note, drawn_note in lists:
+        for parameters, value, n, events, low, high, average, drawn_low, drawn_high, draws, note, drawn_note in lists:
             row = {**whose, **_UNTESTED, "measure": curve["curve"], "parameters": parameters, "reference_group": None}
             counts = {"n": _whole(n), "events": _whole(events), "low": low, "high": high}
             yield {**row, **counts, "value": value, **_told(value, n, events, note)}
             if average is None and not drawn_note.startswith(_WITHHELD):
                 continue
-            ends = {"n": None, "events": None, "value": average, "low": drawn_low, "high": drawn_high}
+            ends = {"n": _whole(draws), "events": None, "value": average, "low": drawn_low, "high": drawn_high}
             named = {"measure": f"{curve['curve']}_size_matched", "reference_group": reference}
             noted = "; ".join(part for part in (drawn_note, Note.RANGE * (drawn_low is not None)) if part)
             yield {**row, **named, **ends, **_told(average, 0, None, noted)}
@@ -245,7 +245,7 @@ def points_query(table: str) -> str:
     """SQL of the points of a published table of curves, in the columns of the table of measures that a point has."""
     whose = ", ".join(f'"{name}"' for name in ("run", *_OF_CURVE))
     of_point = {"value": "value", "low": "low", "high": "high", "n": "n::BIGINT[]", "events": "events::BIGINT[]"}
-    of_draws = {"value": "drawn", "low": "drawn_low", "high": "drawn_high"}
+    of_draws = {"value": "drawn", "low": "drawn_low", "high": "drawn_high", "n": "draws::BIGINT[]"}
     queries = []
     for ending, lists, note in (("", of_point, "note"), ("_size_matched", of_draws, "drawn_note")):
         columns = ", ".join(f"unnest({values}) AS {name}" for name, values in (lists | {"note": note}).items())

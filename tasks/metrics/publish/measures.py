@@ -520,10 +520,15 @@ def _told_of_point(curve: Row, place: int, points: Iterator[Row], fates: Fates) 
     entries = {name: row[name] for name in ("value", "n", "events")}
     entries |= {"low": None, "high": None, "parameters": _parameters(row, fates)}
     entries |= {"note": row["reason"] if untold else row["note"].removesuffix(DESCRIBED).rstrip("; ")}
-    entries |= {"drawn": None, "drawn_low": None, "drawn_high": None, "drawn_note": ""}
+    entries |= {"drawn": None, "drawn_low": None, "drawn_high": None, "draws": None, "drawn_note": ""}
     if curve["drawn"][place] is not None:
         draws_row = next(points)
-        entries |= {"drawn": draws_row["value"], "drawn_low": draws_row["low"], "drawn_high": draws_row["high"]}
+        entries |= {
+            "drawn": draws_row["value"],
+            "drawn_low": draws_row["low"],
+            "drawn_high": draws_row["high"],
+            "draws": draws_row["n"],
+        }
         gone = draws_row["value"] is None
         entries["drawn_note"] = draws_row["reason"] if gone else curve["drawn_note"][place]
     return entries

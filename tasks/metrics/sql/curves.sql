@@ -30,6 +30,7 @@ beside AS (
     SELECT
         method, decision_maker, protected_attribute, "group", measure, parameters, 0 AS subgroup,
         avg(value) FILTER (isfinite(value)) AS drawn,
+        (count(*) FILTER (isfinite(value)))::DOUBLE AS draws,
         count(*) FILTER (isfinite(value)) >= $enough * count(*) AS has_range,
         quantile_cont(value, [$tail, 1 - $tail]) FILTER (isfinite(value)) AS ends,
         any_value(reason) AS drawn_note
@@ -39,6 +40,7 @@ beside AS (
 SELECT
     own.*,
     drawn,
+    draws,
     CASE WHEN has_range THEN ends[1] END AS drawn_low,
     CASE WHEN has_range THEN ends[2] END AS drawn_high,
     coalesce(drawn_note, '') AS drawn_note

@@ -96,7 +96,7 @@ def test_a_share_has_its_value_its_counts_and_wilsons_interval():
     own, beside = points_of(rows, AGGREGATES.empty(), draws("coverage", at, [*drawn, None, np.inf]))
     assert (own["value"], own["n"], own["events"], own["reference_group"]) == (0.7, 14, 7, None)
     assert (own["low"], own["high"]) == pytest.approx(wilson(7, 10, Z))
-    assert (beside["measure"], beside["reference_group"]) == ("coverage_size_matched", "white")
+    assert (beside["measure"], beside["reference_group"], beside["n"]) == ("coverage_size_matched", "white", 40)
     assert (beside["value"], beside["low"], beside["high"]) == pytest.approx(
         (drawn.mean(), *np.quantile(drawn, (0.025, 0.975)))
     )
@@ -201,7 +201,7 @@ def test_a_withheld_group_has_no_number_in_any_list(profile):
     told = out[published(FGCE_CURVES).name]
     gone = told.filter(pc.equal(told["group"], "Asian")).to_pylist()
     shown = told.filter(pc.equal(told["group"], "white")).to_pylist()
-    names = ("value", "n", "events", "low", "high", "drawn", "drawn_low", "drawn_high")
+    names = ("value", "n", "events", "low", "high", "drawn", "drawn_low", "drawn_high", "draws")
     assert [{number for name in names for number in curve[name]} for curve in gone] == [{None}]
     assert all(note.startswith("withheld") for note in gone[0]["note"])
     assert shown[0]["value"] == [0.5, 0.5]
