@@ -12,8 +12,9 @@ from schemas.audit.spec import Protected
 from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS
 from schemas.tables.findings import AGGREGATES, CURVES, DRAWS, FGCE_CURVES, METHOD_CURVES, TALLIES
 from schemas.tables.verdicts import published
+from tasks.lake.storage import connected
 from tasks.metrics import stage as measuring
-from tasks.metrics.curves import Parted, curves_of, rows_of
+from tasks.metrics.curves import Parted, curves_of, points_query, rows_of
 from tasks.metrics.publish import stage as publishing
 from tasks.numerics.statistics.intervals import wilson
 from tasks.pipeline.registry import METHODS
@@ -149,6 +150,20 @@ def test_great_expectations_holds_the_tables_of_curves():
     for rows, holds in ((made[FGCE_CURVES.name], True), (pa.concat_tables([made[FGCE_CURVES.name]] * 2), False)):
         assert all(outcome.success for outcome in validate(rows, FGCE_CURVES)) == holds
     assert all(outcome.success for outcome in validate(made[METHOD_CURVES.name], METHOD_CURVES))
+
+
+def test_sql_gives_the_same_points_as_the_rows():
+    at = {"k": 2, "denominator": "all"}
+    rows = tallies(("coverage", at, 1.0, 7), ("coverage", at, 0.0, 3), ("coverage", {"k": 1}, None, 4))
+    table = curves_of((rows, AGGREGATES.empty(), draws("coverage", at, [0.2, 0.4, 0.6])), 0.95)[FGCE_CURVES.name]
+    names = ("group", "measure", "parameters", "value", "low", "high", "n", "events")
+    expected = [tuple(row[name] for name in names) for row in rows_of(table.to_pylist(), REFERENCES)]
+    with connected() as connection:
+        connection.register("published_curves", table.append_column("run", pa.array(["r"] * table.num_rows)))
+        found = connection.sql(points_query("published_curves")).to_arrow_table().to_pylist()
+    assert {(row["run"], row["state"]) for row in found} == {("r", "information")}
+    points = [tuple(row[name] for name in names) for row in found]
+    assert sorted(points, key=str) == sorted(expected, key=str)
 
 
 def test_every_curve_is_a_measure_that_its_method_declares():
