@@ -155,8 +155,12 @@ def curves_of(points: Sequence[pa.Table], level: float) -> dict[str, pa.Table]:
     """The tables of curves, from the tallies, aggregates and draws of points."""
     query = (Path(__file__).parent / "sql" / "curves.sql").read_text(encoding="utf-8")
     tail = (1 - level) / 2
+    tallies, aggregates, draws = points
+    in_order = aggregates.append_column(
+        "place", pa.array(np.arange(aggregates.num_rows))
+    )  # names as the method has them
     with connected() as connection:
-        for name, table in zip(("tallies", "aggregates", "draws"), points, strict=True):
+        for name, table in zip(("tallies", "aggregates", "draws"), (tallies, in_order, draws), strict=True):
             connection.register(name, table)
         rows = connection.sql(query, params={"tail": tail, "enough": ENOUGH}).to_arrow_table()
         events, of = (rows[name].to_numpy(zero_copy_only=False) for name in ("events", "of"))
@@ -167,7 +171,7 @@ def curves_of(points: Sequence[pa.Table], level: float) -> dict[str, pa.Table]:
             rows = rows.append_column(name, pa.array(ends, from_pandas=True))
         connection.register("points", rows)
         keys = ", ".join(f'"{name}"' for name in (*_OF_CURVE, "measure", _DENOMINATOR))
-        order = ", ".join(f"{name} NULLS FIRST" for name in (*_ALONG, "parameters"))
+        order = ", ".join(f"{name} NULLS FIRST" for name in (*_ALONG, "place", "parameters"))
         parts = ", ".join(
             [f"json_extract_string(parameters, '$.{_DENOMINATOR}') AS {_DENOMINATOR}"]
             + [f"TRY_CAST(json_extract_string(parameters, '$.{name}') AS DOUBLE) AS {name}" for name in _ALONG]

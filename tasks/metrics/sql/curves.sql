@@ -18,12 +18,14 @@ own AS (
         total / defined AS value,
         CASE WHEN is_share THEN ones END AS events,
         CASE WHEN is_share THEN defined END AS of,
-        '' AS note
+        '' AS note,
+        0 AS place
     FROM summed
     UNION ALL BY NAME
     SELECT
         method, decision_maker, protected_attribute, "group", subgroup, measure, parameters,
-        n::DOUBLE AS n, value, events::DOUBLE AS events, NULL AS of, coalesce(reason, '') AS note
+        n::DOUBLE AS n, value, events::DOUBLE AS events, NULL AS of, coalesce(reason, '') AS note,
+        place
     FROM aggregates
 ),
 beside AS (
