@@ -1,6 +1,6 @@
 """Results of a run as frames: a group a row, with estimate, interval, size, state and reason.
 
-Scope: selection and shape. The numbers are those of the table ``measures``.
+Scope: selection and shape. The numbers are those of the table ``measures`` and of the tables of curves.
 """
 
 import json
@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import pandas as pd
+import pyarrow.compute as pc
 from sklearn.base import BaseEstimator
 
 from evenhand.errors import InputError, NotComputedError, NotFittedError
 from evenhand.runs import Run
 from schemas.audit.partition import unsampled
 from schemas.terms import Theory
+from tasks.metrics.curves import rows_of, table_of
 
 QUESTIONS: Final = tuple(str(theory) for theory in Theory)
 """Keys of the questions of the first page."""
@@ -45,6 +47,13 @@ class Measured:
         """Keep the rows of one method, decision maker and attribute that are about whole groups."""
         self.run, self.attribute, self.method = run, attribute, method
         rows = run.rows("measures", method=method, decision_maker=decision_maker, protected_attribute=attribute)
+        references = {attribute.name: attribute.reference for attribute in run.spec.protected}
+        curves = run.tables[table_of(method).name]
+        chosen = pc.and_(pc.equal(curves["method"], method), pc.equal(curves["decision_maker"], decision_maker))
+        points = pd.DataFrame(rows_of(curves.filter(chosen).to_pylist(), references), columns=rows.columns)
+        points = points[points["protected_attribute"] == attribute]
+        if len(points):
+            rows = pd.concat([rows, points.astype({"value": float, "low": float, "high": float})], ignore_index=True)
         rows = rows[rows["subgroup"] == 0]
         self.rows = rows.assign(parameters=[unsampled(text) for text in rows["parameters"]])
 

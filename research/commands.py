@@ -46,7 +46,7 @@ def bench(
     name: Annotated[
         str,
         typer.Argument(
-            help="overhead, audit, scale, forecast, ingest, twin, cost, verdicts, or a method, such as fgce."
+            help="overhead, audit, lender, scale, forecast, ingest, twin, cost, verdicts, or a method, such as fgce."
         ),
     ],
     spec: Annotated[Path | None, typer.Option(help="overhead: audit spec; the bundled boston1990 if left out.")] = None,

@@ -9,8 +9,8 @@ from typing import Literal
 
 import pyarrow as pa
 
-Type = Literal["string", "double", "int64", "int32", "bool", "doubles", "binary"]
-"""``doubles`` is a list of them."""
+Type = Literal["string", "double", "int64", "int32", "bool", "doubles", "strings", "binary"]
+"""``doubles`` and ``strings`` are lists of them."""
 
 _ARROW: dict[str, pa.DataType] = {
     "string": pa.string(),
@@ -19,6 +19,7 @@ _ARROW: dict[str, pa.DataType] = {
     "int32": pa.int32(),
     "bool": pa.bool_(),
     "doubles": pa.list_(pa.float64()),
+    "strings": pa.list_(pa.string()),
     "binary": pa.binary(),
 }
 

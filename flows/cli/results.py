@@ -216,17 +216,23 @@ def measures(
     """
     filters = {"measure": measure, "method": method, "group": group, "state": state}
     from schemas.tables.verdicts import columns_in_approval
+    from tasks.metrics.curves import PUBLISHED, points_query
 
     order = _order(sort) if sort else ""
     turned = ", ".join(columns_in_approval().values())
-    query = f"SELECT * REPLACE ({turned}) FROM told_measures WHERE run = $run AND {_WANTED} {order}"  # noqa: S608 ours
-    with asking(lake, run, _TABLES) as ask:
+    with asking(lake, run, (*_TABLES, *PUBLISHED)) as ask:
         headline = []
         if not any((every, measure, method, state)):
             with suppress(SpecError):  # an early run has no verdicts
                 # The measures of the first page: approval rates, and those that verdicts are about.
                 judged = ask("SELECT DISTINCT measure FROM told_verdicts WHERE run = $run AND measure <> ''", {})
                 headline = ["approval_rate", *judged["measure"].to_pylist()]
+        tables = ["SELECT * FROM told_measures"]
+        if not headline:
+            views = ask("SELECT view_name FROM duckdb_views() WHERE $run = $run", {})["view_name"].to_pylist()
+            tables += [points_query(name) for name in PUBLISHED if name in views]
+        rows = " UNION ALL BY NAME ".join(tables)
+        query = f"SELECT * REPLACE ({turned}) FROM ({rows}) WHERE run = $run AND {_WANTED} {order}"  # noqa: S608 ours
         chosen = {"every": not headline, "headline": headline, "checked": list(_CHECKED)}
         table = ask(query, {**filters, **chosen, "parts": every or measure is not None})
         if not table.num_rows:

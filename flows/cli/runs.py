@@ -94,9 +94,16 @@ def show(
     run: options.LatestArgument = None, lake: options.LakeOption = "data/lake", as_json: options.JsonOption = False
 ) -> None:
     """Print the first page of a run: findings by question, what to do next, and what the audit cannot show."""
-    from flows.runs.first_page import first_page, left_out, remarks, summary
+    from flows.runs.first_page import first_page, left_out, remarks, summary, unfinished
     from flows.runs.run_names import opened
 
+    if run is None and (lines := unfinished(lake)):
+        if as_json:
+            print_json({"run": None, "lines": lines})
+            return
+        for line in lines:
+            sys.stdout.write(f"{visible(line)}\n")
+        return
     opened_lake, name = opened(lake, run)
     page, place = first_page(opened_lake, name)
     if as_json:

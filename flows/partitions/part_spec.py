@@ -9,6 +9,7 @@ from typing import Final
 from flows.partitions.partition_list import Counts, Listed, by_of, counts_of, digests_of, listed_value, year_spec
 from flows.partitions.years import goes_by_years, placed, spec_as_held, spec_of_year, without
 from flows.runs.disclosure import with_earlier
+from schemas.audit.methods import Methods
 from schemas.audit.partition import ALL, By, Part
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
@@ -32,13 +33,14 @@ def spec_of_part(spec: AuditSpec, year: int, listed: Listed, lake: Lake) -> Audi
         TooFewError: the partition has no protected attribute with its reference group and another one.
         EvenhandError: as ``flows.partitions.years.spec_of_year`` says.
     """
-    spec_by_column = spec.model_copy(update={"by": By(column=by_of(spec).column)})
+    spec_by_column = spec.model_copy(update={"by": By(column=by_of(spec).column, full=by_of(spec).full)})
     if listed.value == ALL:
         year_spec_of_all = of_whole_year(spec_by_column)
         if goes_by_years(spec.source) and not spec.source.lacking:
             return spec_of_year(year_spec_of_all, year, lake)
         return with_earlier(year_spec_of_all.model_copy(update={"year": year}), lake)
-    return with_earlier(_of_part(year_spec(spec_by_column, year, lake), listed, lake), lake)
+    part_spec = _of_part(year_spec(spec_by_column, year, lake), listed, lake)
+    return with_earlier(part_spec if by_of(spec).full else shortened(part_spec), lake)
 
 
 def spec_to_audit(spec: AuditSpec, lake: Lake, value: str | None = None) -> AuditSpec:
@@ -91,6 +93,16 @@ def of_whole_year(spec: AuditSpec) -> AuditSpec:
     kept_limits = [limit for limit in spec.thresholds if not makers_of(limit).isdisjoint(run_methods)]
     content["thresholds"] = [limit.model_dump(mode="json") for limit in kept_limits]
     return validated(AuditSpec, content)
+
+
+def shortened(spec: AuditSpec) -> AuditSpec:
+    """The spec without what a short report does not print; a method with a limit on its measures stays as it is."""
+    limited = {method for limit in spec.thresholds for method in makers_of(limit)}
+    by_name = {
+        name: settings if settings is None or name in limited else settings.short()
+        for name, settings in spec.methods.by_name.items()
+    }
+    return spec.model_copy(update={"methods": Methods(by_name)})
 
 
 def _of_part(spec: AuditSpec, listed: Listed, lake: Lake) -> AuditSpec:

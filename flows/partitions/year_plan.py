@@ -348,7 +348,7 @@ def outlook(spec: AuditSpec, year: int, listed: Sequence[Listed], lake: Lake, *,
 
 def _base(spec: AuditSpec, year: int, lake: Lake) -> str:
     """Digest of the conditions that all partitions of a year share."""
-    spec_by_column = spec.model_copy(update={"by": By(column=by_of(spec).column)})
+    spec_by_column = spec.model_copy(update={"by": By(column=by_of(spec).column, full=by_of(spec).full)})
     published = lake.storage.glob("runs/*/protected/mark.json")
     model = Path(spec.model.file.path) if spec.model.file else None
     model_digest = hashlib.sha256(model.read_bytes()).hexdigest() if model and model.is_file() else ""

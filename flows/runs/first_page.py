@@ -8,6 +8,7 @@ from typing import Any
 
 from flows.runs.disclosure import withheld_groups
 from flows.runs.index import read_manifest, report_named
+from flows.runs.run_names import run_ids
 from schemas.artifact import Artifact
 from schemas.errors import IntegrityError, SpecError
 from schemas.questions import QUESTIONS, STATES
@@ -15,7 +16,8 @@ from schemas.report import report_now
 from schemas.sentences import sentences
 from schemas.tables.verdicts import PREFIX, PUBLICATION
 from schemas.terms import EVERYBODY, ExitCode, State, Theory
-from tasks.lake.store import Lake
+from tasks.lake.store import Lake, open_lake
+from tasks.lake.views import newest_stages
 
 # --------------------------------------------------------------------------------------------------------------------
 # The first page of a run as plain lines of text, from its report.json; the commands audit and show print the same.
@@ -189,3 +191,21 @@ def remarks(lake: Lake, run: str) -> list[str]:
         rows = lake.read(Artifact.model_validate(tables[PUBLICATION.name])).to_pylist()
         sentences += withheld_groups(rows, spec["disclosure"]["profile"])
     return sentences
+
+
+def unfinished(root: str) -> list[str]:
+    """Lines about the stages of a lake without any run; none if it has a run.
+
+    Raises:
+        SpecError: there is no lake at that place, or nothing is in it.
+    """
+    lake = open_lake(root)
+    if run_ids(lake):
+        return []
+    lines = [f"no run yet in {lake.location}: an audit was stopped, or was run with --until. It holds:"]
+    for partition in newest_stages(lake):
+        tables = ", ".join(
+            f"{table['table']} ({table['rows']:,} rows)" for table in partition["tables"] if table["rows"]
+        )
+        lines.append(f"  {partition['stage']}: {tables or 'no row'}")
+    return [*lines, "`evenhand sql` reads these tables; the same `evenhand audit` goes on from them"]

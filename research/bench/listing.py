@@ -8,7 +8,7 @@ from tasks.pipeline.registry import METHODS, NAMES
 OVERHEAD = "overhead"
 """The benchmark that takes an audit spec, and neither data nor a limit on rows."""
 BENCHES = (
-    *(OVERHEAD, "audit", "validation", "scale", "forecast", *NAMES),
+    *(OVERHEAD, "audit", "lender", "validation", "scale", "forecast", *NAMES),
     *("ingest", "twin", "cost", "verdicts", "power", "planted", "clusters"),
 )
 

@@ -566,6 +566,9 @@ def read_spec(
         except SpecError as error:
             messages.append(f"{name}: {error}")
     set_locations = [_file_location(key) for key in overrides or {}]
+    if "methods" in (overrides or {}) and isinstance(raw.get("methods"), dict):
+        # the whole key was given: what it does not name does not run, be it run by default or not
+        raw["methods"] = {**dict.fromkeys(known_methods), **raw["methods"]}
     _add_unconfirmed(raw, parsed.marks, set_locations)
     _add_to_orders(raw, set_locations)
     spec, faults = check(raw, known_methods, (_filled_in, *also))

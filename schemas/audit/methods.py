@@ -54,6 +54,10 @@ class MethodSettings(Strict):
         """The same for another draw of the rows of a large audit; only values are computed for it."""
         return self
 
+    def short(self) -> Self:
+        """The same without what a short report, as each of many partitions has it, does not print."""
+        return self
+
     def faults(self, methods: "Methods") -> Iterable[SpecError]:  # noqa: ARG002 some methods have none
         """Faults of the settings that do not depend on other methods; locations begin at their own keys."""
         return ()

@@ -32,6 +32,11 @@ class By(Strict):
     )
     values: tuple[str, ...] = Field((), description="only these partitions; every one if left out")
     largest: int | None = Field(None, ge=1, description="only so many, the largest first; every one if null")
+    full: bool = Field(
+        False,
+        description="whether partitions are computed in full, with what their short reports do not print: curves, "
+        "size-matched draws and lifted rules of FGCE, other k and tau, permuted labels and lifted arrows of CST",
+    )
 
     def faults(
         self, attributes: Mapping[str, str], decided: Collection[str], derived: Mapping[str, str]

@@ -200,3 +200,56 @@ MEASURES = Table(
     key=("method", "decision_maker", "protected_attribute", "group", "subgroup", "measure", "parameters"),
     restricted=True,
 )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Curves: what is measured at many points has a row a curve, with a list a column, and no row of ``measures`` a point.
+
+
+_OF_CURVE = (METHOD, DECISION_MAKER, PROTECTED_ATTRIBUTE, GROUP, SUBGROUP)
+_CURVE = Column("curve", "string", "the measure that the points have")
+_POINTS = (
+    Column("parameters", "strings", "of each point, its parameters as a JSON object with sorted keys"),
+    Column("value", "doubles", "the measure at each point; null where undefined or withheld"),
+    Column("n", "doubles", "units behind each point; null where withheld"),
+    Column("events", "doubles", "units with the event, of points that are shares"),
+    Column("low", "doubles", "lower end of Wilson's interval, of points that are shares; not published"),
+    Column("high", "doubles", "upper end of it"),
+    Column("drawn", "doubles", "mean of the same over subsamples of the reference group at the group's size"),
+    Column(
+        "drawn_low", "doubles", "2.5 % quantile of these subsamples, or the one that the level of the spec asks for"
+    ),
+    Column("drawn_high", "doubles", "97.5 % quantile of them"),
+    Column("draws", "doubles", "number of these subsamples with a value"),
+    Column("note", "strings", "what qualifies the value of each point: a bound, or why there is none; else empty"),
+    Column("drawn_note", "strings", "the same of the subsamples"),
+)
+_KEY_OF_CURVE = ("method", "decision_maker", "protected_attribute", "group", "subgroup", "curve")
+
+FGCE_CURVES = Table(
+    "fgce_curves",
+    "Curves of FGCE, a row a curve: coverage, its areas and costs by k, d and c; shares by column and by rule lifted; "
+    "the graph by epsilon; all measures of a part of a group. Lists of a row are of one length.",
+    (
+        *_OF_CURVE,
+        _CURVE,
+        Column("denominator", "string", "what a share is of: all or feasible; null where there is no choice", True),
+        Column("k", "doubles", "number of counterfactuals at each point; null where the curve does not run over k"),
+        Column("d", "doubles", "limit on cost at each point; null likewise"),
+        Column("c", "doubles", "share of the coverable that is served; null likewise"),
+        *_POINTS,
+    ),
+    key=(*_KEY_OF_CURVE, "denominator"),
+    restricted=True,
+)
+
+METHOD_CURVES = Table(
+    "method_curves",
+    "Curves of the other methods, a row a curve: CEC by theta and column, RAGUEL by blocks and quantile, "
+    "CST by k, tau and delta. Lists of a row are of one length.",
+    (*_OF_CURVE, _CURVE, *_POINTS),
+    key=_KEY_OF_CURVE,
+    restricted=True,
+)
+
+CURVES = (FGCE_CURVES, METHOD_CURVES)

@@ -29,7 +29,7 @@ from schemas.tables.counterfactuals import (
     GRAPH_TESTS,
     MEDIATOR_EFFECTS,
 )
-from schemas.tables.findings import COMPARED_MITIGATIONS, MEASURE, MEASURES, METHOD, SCALES
+from schemas.tables.findings import COMPARED_MITIGATIONS, CURVES, MEASURE, MEASURES, METHOD, SCALES
 from schemas.tables.readings import COPIES, VERDICT_FINDINGS, WRITTEN_BY_ADJUST
 from schemas.terms import ChangeState, State, Theory
 
@@ -576,6 +576,7 @@ def published(table: Table) -> Table:
 
 
 PUBLISHED_MEASURES = published(MEASURES)
+PUBLISHED_CURVES = tuple(published(table) for table in CURVES)
 PUBLISHED_VERDICTS = published(VERDICTS)
 PUBLISHED_AGREEMENT = published(AGREEMENT)
 PUBLISHED_DECISION_DIRECTION = published(DECISION_DIRECTION)

@@ -78,7 +78,8 @@ def open_views(
     """
     files: dict[str, list[tuple[str, str]]] = defaultdict(list)
     runs = _runs(lake, run)
-    for name, manifest in runs.items():
+    stages = {} if runs or run is not None else {UNFINISHED: {"partitions": newest_stages(lake)}}
+    for name, manifest in (runs or stages).items():
         for artifact in (a for a in _artifacts(manifest) if tables is None or a.table in tables):
             files[artifact.table].append((name, str(lake.check(artifact.path, artifact.sha256))))
     with TemporaryDirectory(prefix="evenhand-sql-") as scratch, connected() as connection:
@@ -98,7 +99,7 @@ def open_views(
             )
         for table, entries in files.items():
             _add_view(connection, table, entries, extra_columns if table in WITH_PARTITION else "")
-        if tables is None or VIEW in tables:
+        if not stages and (tables is None or VIEW in tables):
             _add_table(connection, VIEW, as_table(runs))
         if (tables is None or ALERTS in tables) and (alerts := _alerts(lake, run)):
             _add_table(connection, ALERTS, pa.Table.from_pylist(alerts, schema=_OF_ALERT))
@@ -106,6 +107,27 @@ def open_views(
         connection.execute("SET memory_limit = $size", {"size": f"{(memory or default_memory()) // 1000}KB"})
         connection.execute(_SANDBOX)
         yield connection
+
+
+UNFINISHED = "no run yet"
+"""In the column `run` of the tables of a lake whose audits have not come to an end."""
+
+
+def newest_stages(lake: Lake) -> list[dict[str, Any]]:
+    """What stages of a lake without a run have written since the newest one read its source, in that order.
+
+    Raises:
+        SpecError: no stage has written anything.
+    """
+    written = {path: lake.storage.modified(path) for path in lake.storage.glob("stages/*/*/partition.json")}
+    if not written:
+        raise SpecError(f"the lake {lake.location} holds no run yet; `evenhand audit` makes one")
+    since = max((at for path, at in written.items() if path.split("/")[1] == "ingest"), default=0)
+    return [
+        mapping_of(lake.storage.read(path))
+        for path in sorted(written, key=written.__getitem__)
+        if written[path] >= since
+    ]
 
 
 def latest_run(lake: Lake) -> str:
@@ -139,6 +161,8 @@ def _manifests(lake: Lake) -> dict[str, str]:
 
 def _runs(lake: Lake, run: str | None) -> dict[str, dict[str, Any]]:
     """Run -> its manifest."""
+    if run is None and not lake.storage.glob("runs/*/manifest.json"):
+        return {}
     manifests = _manifests(lake)
     if run is not None and run not in manifests:
         raise SpecError(f"the lake {lake.location} holds no run {run!r}; {nearest(run, list(manifests))}")

@@ -1,4 +1,4 @@
-"""Stage measure: computes the table of measures, with intervals and states, all of them exact.
+"""Stage measure: computes the table of measures, with intervals and states, and the tables of curves, all exact.
 
 ``tallied`` gathers, ``tasks.metrics.algorithm.measures`` computes. The stage knows no method: approvals and denials are
 tallies like any other. What of it may be told is decided in ``publish``.
@@ -17,11 +17,11 @@ from schemas.audit.partition import Growth
 from schemas.audit.spec import AuditSpec, Protected, StageSettings
 from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS, MODEL_REFITS, REFUSAL_COUNTS
 from schemas.tables.counterfactuals import GRAPH_TESTS
-from schemas.tables.findings import AGGREGATES, DRAWS, MEASURES, TALLIES
+from schemas.tables.findings import AGGREGATES, CURVES, DRAWS, MEASURES, TALLIES
 from schemas.tables.readings import ABANDONED_MEMBERSHIPS, COPIED_ROWS, COPIES, VERDICT_FINDINGS, WRITTEN_BY_ADJUST
 from schemas.tables.verdicts import AGREEMENT, VERDICTS
 from schemas.terms import State
-from tasks.metrics import verdicts
+from tasks.metrics import curves, verdicts
 from tasks.metrics.algorithm import measures
 from tasks.metrics.algorithm import measures as algorithm
 from tasks.metrics.algorithm.verdicts import Case, Evidence
@@ -47,6 +47,8 @@ class MeasureSettings(StageSettings):
     verdicts: Verdicts
     running: tuple[str, ...]
     """Methods that run."""
+    curves: dict[str, dict[str, dict[str, float | str]]] = Field(default_factory=dict)
+    """Method -> measure with many points -> parameters of the points that stay measures; without any, none stays."""
     inapplicable: dict[str, str] = Field(default_factory=dict)
     """Methods that the spec asks for and that cannot run, each with the reason."""
     has_graph: bool = True
@@ -59,7 +61,7 @@ def measure_settings(spec: AuditSpec) -> MeasureSettings:
     """The stage's settings."""
     running = tuple(method.name for method in asked_for(spec))
     derived = {"running": running, "inapplicable": inapplicable(spec), "model_is_fitted": not spec.model.is_given}
-    derived["has_graph"] = has_causal_model(spec)
+    derived |= {"has_graph": has_causal_model(spec), "curves": curves.rule_of(spec)}
     return MeasureSettings.of(spec, **derived)
 
 
@@ -68,7 +70,7 @@ def measure_settings(spec: AuditSpec) -> MeasureSettings:
         *(APPLICATIONS, DECISIONS, MEMBERSHIPS, REFUSAL_COUNTS, MODEL_REFITS, TALLIES, AGGREGATES, DRAWS),
         *(GRAPH_TESTS, COPIED_ROWS, COPIES, ABANDONED_MEMBERSHIPS, *WRITTEN_BY_ADJUST),
     ),
-    writes=(MEASURES, VERDICTS, AGREEMENT, VERDICT_FINDINGS),
+    writes=(MEASURES, *CURVES, VERDICTS, AGREEMENT, VERDICT_FINDINGS),
     resources=("metrics/sql/*.sql",),
     balanced=False,
 )
@@ -91,7 +93,8 @@ def measure(
     """Every measure of the run, and the state of each theory of harm, with exact numbers."""
     applications = without_copies(applications, copied_rows)
     facts = facts_of({table.name: rows for table, rows in zip(WRITTEN_BY_ADJUST, of_effects, strict=True)})
-    tallied = Tallied.of(applications, decisions, memberships, tallies, aggregates, draws)
+    parted = curves.Parted.of(tallies, aggregates, draws, settings.curves, settings.thresholds)
+    tallied = Tallied.of(applications, decisions, memberships, parted.tallies, parted.aggregates, parted.draws)
     plan = _plan(settings)
     # Groups of applications none of which is complete have no decision, and are lost.
     whose = ["protected_attribute", "group"]
@@ -136,6 +139,7 @@ def measure(
     findings = findings_of(facts, copied[0] if copied else None, settings.verdicts)
     tables = {
         MEASURES.name: MEASURES.build(**columns),
+        **curves.curves_of(parted.points, settings.bootstrap.level),
         **verdicts.tables(judgement),
         VERDICT_FINDINGS.name: findings_table(findings, references),
     }

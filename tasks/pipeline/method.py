@@ -385,6 +385,9 @@ class Method:
     mitigations: tuple[str, ...] = ()
     """Mitigations that an audit can compare (``compare`` of the spec); its module ``mitigations`` trains them by
     ``mitigate(name, fold, seed)``."""
+    curves: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Measures with many points, which are arrays of the tables of curves, and the parameters by which a point stays a
+    measure: they have the value of the setting of their name, or the point lacks them. None: no point does."""
     grows: str = ""
     """Why the others depend on the number of rows, as a sentence without its full stop."""
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from schemas.tables.verdicts import PREFIX, PUBLISHED_MEASURES, approval_of
 from schemas.terms import Note
+from tasks.metrics.algorithm.measures import base_name
+from tasks.metrics.curves import is_curve, table_of
 from tasks.reporting import material
 from tasks.reporting.charts.values import MINUS
 from tasks.reporting.declared import FORMS, Block, Declared, Entry, Form, Setting, Shown, Unit
@@ -70,8 +72,17 @@ def setting(value: Any, declaration: Declared, labels: Mapping[str, str]) -> str
 _IN_FILES = "sheet Measures of measures.xlsx, measures.parquet, or"
 
 
-def measures_found(run: str, names: Iterable[str]) -> str:
-    """The location of all rows of measures."""
+_CURVES_IN_FILES = "sheet Curves of measures.xlsx, or"
+
+
+def measures_found(run: str, names: Iterable[str], method: str = "") -> str:
+    """The location of all rows of measures, or of the curves that have them as points."""
+    names = tuple(dict.fromkeys(names))
+    if method and names and all(map(is_curve, names)):
+        bases = ", ".join(f"'{name}'" for name in dict.fromkeys(map(base_name, names)))
+        where = f"run = '{_quoted(run)}' AND method = '{method}' AND curve IN ({bases})"
+        query = f"SELECT * FROM {PREFIX}{table_of(method).name} WHERE {where}"  # noqa: S608 - printed and not run
+        return f'{_CURVES_IN_FILES} `evenhand sql "{query}"`'
     listed = ", ".join(f"'{name}'" for name in dict.fromkeys(names))
     query = f"SELECT * FROM {PUBLISHED_MEASURES.name} WHERE run = '{_quoted(run)}' AND measure IN ({listed})"  # noqa: S608 - printed and not run
     return f'{_IN_FILES} `evenhand sql "{query}"`'
@@ -343,7 +354,7 @@ class ByGroup:
         for column, _ in self.columns:
             header += [words_header(self.declaration, column), *(("p", "q") if column.p else ())]
         names = (column.name for column, _ in self.columns)
-        return FullTable(title, tuple(header), lines, measures_found(run, names), note=note)
+        return FullTable(title, tuple(header), lines, measures_found(run, names, self.view.name), note=note)
 
     def _cells(self, key: Key) -> Iterator[Noted]:
         group, part = key
@@ -434,7 +445,7 @@ class BySetting:
         lines = tuple(Line(key, tuple(self._cells(key, columns)), largest[key]) for key in self.keys)
         names = (Shown(measure=self.block.measure, form=form).name for form in self.block.forms)
         missing_groups = tuple(dict.fromkeys(group for group, _ in self.columns if group not in self.groups))
-        where = measures_found(run, names)
+        where = measures_found(run, names, self.view.name)
         return FullTable(title, header, lines, where, evenly=is_scale(self.keys), columns_left=missing_groups)
 
     def _cells(self, key: SettingsKey, columns: list[tuple[str, Form]]) -> Iterator[Noted]:
@@ -482,7 +493,7 @@ class BySettingOfGroup:
         columns = [self.block.columns[i] for i in self.found]
         labels = [capital(self.declaration.parameters.get(name, name)) for name in self.block.along]
         header = ("Group", *labels, "n", *(words_header(self.declaration, column) for column in columns))
-        where = measures_found(run, (column.name for column in columns))
+        where = measures_found(run, (column.name for column in columns), self.view.name)
         return FullTable(title, header, lines, where, evenly=is_scale(keys), grouped=True)
 
     def _cells(self, group: str, key: SettingsKey) -> Iterator[Noted]:

@@ -18,8 +18,9 @@ from schemas.audit.source import Source
 from schemas.audit.spec import Decision, Explain, Protected, StageSettings
 from schemas.questions import STATES
 from schemas.table import Table
-from schemas.tables.verdicts import PREFIX, PUBLISHED_MEASURES, measure_in_approval
+from schemas.tables.verdicts import PREFIX, PUBLISHED_CURVES, PUBLISHED_MEASURES, measure_in_approval
 from schemas.terms import DecisionMaker, Note, State
+from tasks.metrics.curves import rows_of
 
 # --------------------------------------------------------------------------------------------------------------------
 # Sign-off on a report's first page: who prepared, reviewed and approved the run, when, and what they signed.
@@ -246,6 +247,11 @@ class View:
     minimum: int = 0
     """Fewest people for a reading."""
 
+    @property
+    def name(self) -> str:
+        """Name of the method; empty without a row."""
+        return self.rows[0].method if self.rows else ""
+
     @cached_property
     def _index(self) -> dict[tuple[str, str, str, int], Measure]:
         return {(m.group, m.measure, json.dumps(m.said, sort_keys=True), m.subgroup): m for m in self.rows}
@@ -296,13 +302,24 @@ class Material:
     """Every other table that the stage reads, by name."""
     signed: Signed = NOT_SIGNED
     """What people signed until the report is made."""
+    curves: tuple[pa.Table, ...] = ()
+    """Tables of curves; their points are made rows where a page asks for them."""
 
     @classmethod
     def of(cls, settings: ReportSettings, tables: Mapping[str, pa.Table]) -> "Material":
         """From the tables as they are read, by name."""
-        rows = {name: tuple(table.to_pylist()) for name, table in tables.items()}
+        of_curves = {table.name for table in PUBLISHED_CURVES}
+        rows = {name: tuple(table.to_pylist()) for name, table in tables.items() if name not in of_curves}
         measures = rows.pop(PUBLISHED_MEASURES.name, None) or rows.pop(PUBLISHED_MEASURES.name.removeprefix(PREFIX), ())
-        return cls(settings, tuple(Measure(**row) for row in measures), rows)
+        curves = tuple(table for name, table in tables.items() if name in of_curves)
+        return cls(settings, tuple(Measure(**row) for row in measures), rows, curves=curves)
+
+    @cached_property
+    def points(self) -> tuple[Measure, ...]:
+        """Every point of a curve, followed by the mean of its draws, as a row of measures."""
+        references = {p.name: p.reference for p in self.settings.protected}
+        whose: dict[str, Any] = {"dataset": self.settings.name, "year": self.settings.year}
+        return tuple(Measure(**whose, **row) for table in self.curves for row in rows_of(table.to_pylist(), references))
 
     def rows(self, table: Table) -> Rows:
         """A table that the stage reads, by its published or its raw declaration."""
@@ -381,7 +398,8 @@ class Material:
 
     def views(self, method: str, maker: str) -> tuple[View, ...]:
         """One view per protected attribute, in the order of the audit spec."""
-        method_measures = [m for m in self.measures if m.method == method and m.decision_maker == maker]
+        of_method = (m for rows in (self.measures, self.points) for m in rows if m.method == method)
+        method_measures = [m for m in of_method if m.decision_maker == maker]
         labels = {name: column.label for name, column in self.settings.columns.items()}
         return tuple(
             View(

@@ -373,7 +373,10 @@ WORDS = {question.file: question.short for question in QUESTIONS.values()} | {"q
 WHY = "quality"
 """Page of the rows that were left out."""
 DIGESTS = "Checksums: report.json."
-UNMADE = "The questions at length, evidence, definitions and workbook are made by `evenhand report {run}`."
+UNMADE = (
+    "The questions at length, evidence, definitions and workbook are made by `evenhand report {run}`; curves and "
+    "lifted rules are computed for a partition where the spec has by.full: true."
+)
 
 
 def files(material: Material) -> dict[str, bytes]:

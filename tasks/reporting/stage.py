@@ -18,6 +18,7 @@ __all__ = ["ReportSettings", "report"]
 READ = (
     *(
         verdicts.PUBLISHED_MEASURES,
+        *verdicts.PUBLISHED_CURVES,
         verdicts.PUBLISHED_VERDICTS,
         verdicts.PUBLISHED_AGREEMENT,
         verdicts.PUBLISHED_WATERFALL,

@@ -11,6 +11,7 @@ import pytest
 import skops.io
 import yaml
 from conftest import REPOSITORY, SHARED
+from points_of_curves import every_measure
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -64,8 +65,7 @@ class Rows:
             "causal_graph": self.spec["causal_graph"] if method == "cst" else {},
         }
         spec = read_spec(yaml.safe_dump(values, sort_keys=False), "rows.yaml").spec
-        frame: pd.DataFrame = tables_through(spec, "measure")["measures"].to_pandas()
-        return frame
+        return every_measure(tables_through(spec, "measure"), spec.protected[0].reference)
 
 
 @pytest.fixture(scope="module")

@@ -229,3 +229,13 @@ def test_directions_follow_constraints_unless_the_spec_says_otherwise() -> None:
     assert read_spec(SPEC, "loans.yaml").spec.directions() == {"income": 1, "amount": -1, "history": 1}
     said = {"verdicts.direction": "{income: none, amount: up}"}
     assert read_spec(SPEC, "loans.yaml", said).spec.directions() == {"amount": 1, "history": 1}
+
+
+def test_methods_given_as_a_whole_are_all_that_run() -> None:
+    def running(**overrides: str) -> tuple[str, ...]:
+        dotted = {key.replace("__", "."): value for key, value in overrides.items()}
+        return read_spec(SPEC, "loans.yaml", dotted).spec.methods.running()
+
+    assert running(methods="{adjusted: {}}") == ("adjusted",)
+    assert running(methods="{raguel: {}, fgce: {k: 2}}") == ("fgce", "raguel")
+    assert set(running(methods__raguel="{}")) == {*running(), "raguel"}

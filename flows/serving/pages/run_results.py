@@ -29,20 +29,24 @@ from flows.serving.site import Field, Page, Site, Tables, made, missing, run_pat
 from schemas.artifact import Artifact
 from schemas.questions import rephrase_of, rephrase_rows
 from schemas.tables.verdicts import columns_in_approval, effect_words, limit_words
+from tasks.metrics.algorithm.measures import base_name
+from tasks.metrics.curves import is_curve, rows_of
 from tasks.reporting.text import Cell, Link, Section, guarded
 
 # --------------------------------------------------------------------------------------------------------------------
 # Measures of a run as published: first the figures of the questions in words; behind a link all measures, filtered,
-# sorted, 100 a page; the same as CSV and JSON at the same address. Points of FGCE's curves are on its page of evidence.
+# sorted, 100 a page; the same as CSV and JSON at the same address. Points of a curve where it is asked for by name.
 
 
 PER_PAGE: Final = 100
 _TABLE: Final = "measures"
+CURVES: Final = ("fgce_curves", "method_curves")
+"""Tables of measures that have many points."""
 _KEYS: Final = ("method", "group", "measure", "state")
 _WHERE = """
     ($method = '' OR method = $method) AND ($group = '' OR "group" = $group)
     AND ($measure = '' OR measure = $measure) AND ($state = '' OR state = $state)
-    AND NOT (method = 'fgce' AND regexp_matches(parameters, '"(d|epsilon|c)":'))
+    AND ($measure <> '' OR NOT (method = 'fgce' AND regexp_matches(parameters, '"(d|epsilon|c)":')))
 """
 _NUMBERS_OF = "list_transform(regexp_extract_all({}, '-?[0-9]+[.]?[0-9]*'), lambda text: CAST(text AS DOUBLE))"
 """Sorts settings by their numbers: k 2 comes before k 10."""
@@ -82,7 +86,7 @@ def routes(site: Site) -> APIRouter:
     @router.get("/runs/{run}/measures.csv")
     def as_csv(run: str, method: str = "", group: str = "", measure: str = "", state: str = "") -> Response:
         query = {"method": method, "group": group, "measure": measure, "state": state, "sort": ""}
-        matches = _found(site, site.table(run, _TABLE), query)
+        matches = _found(site, _measures(site, run, measure), query)
         sink = io.StringIO()
         writer = csv.writer(sink, lineterminator="\n")
         writer.writerow(matches.column_names)  # a spreadsheet takes unguarded text for a formula
@@ -92,10 +96,28 @@ def routes(site: Site) -> APIRouter:
     @router.get("/runs/{run}/measures.json")
     def as_json(run: str, method: str = "", group: str = "", measure: str = "", state: str = "") -> Response:
         query = {"method": method, "group": group, "measure": measure, "state": state, "sort": ""}
-        rows = _found(site, site.table(run, _TABLE), query).to_pylist()
+        rows = _found(site, _measures(site, run, measure), query).to_pylist()
         return Response(json.dumps({"run": run, "measures": rows}, allow_nan=False), media_type="application/json")
 
     return router
+
+
+def _measures(site: Site, run: str, measure: str) -> pa.Table | None:
+    """The table of measures; with the points of a curve if that is the measure in the address."""
+    measures = site.table(run, _TABLE)
+    if measures is None or not is_curve(measure):
+        return measures
+    references = {
+        row["protected_attribute"]: row["reference_group"]
+        for row in measures.select(["protected_attribute", "reference_group"]).to_pylist()
+        if row["reference_group"]
+    }
+    curves = [site.table(run, name) for name in CURVES]
+    asked = [
+        row for table in curves if table is not None for row in table.to_pylist() if row["curve"] == base_name(measure)
+    ]
+    points = pa.Table.from_pylist(list(rows_of(asked, references)), measures.schema)
+    return pa.concat_tables([measures, points])
 
 
 def _found(site: Site, all_measures: pa.Table | None, filters: Query) -> pa.Table:
@@ -134,11 +156,14 @@ def _answers(site: Site, run: str) -> Page:
 
 
 def _page(site: Site, run: str, query: Query, page: int) -> Page:
-    all_measures = site.table(run, _TABLE)
+    all_measures = _measures(site, run, query["measure"])
     options: dict[str, tuple[str, ...]] = {"state": tuple(STATE_WORDS)}
     for name in ("method", "group", "measure"):
         values = [] if all_measures is None else all_measures[name].unique().to_pylist()
         options[name] = tuple(sorted(filter(None, values)))
+    curves = [published for name in CURVES if (published := site.table(run, name)) is not None]
+    named = {name for published in curves for name in published["curve"].unique().to_pylist()}
+    options["measure"] = tuple(sorted({*options["measure"], *named}))
     words = {"state": STATE_WORDS}
     form = tuple(Field(name, name.capitalize(), query[name], options[name], words.get(name, {})) for name in _KEYS)
     matches = _found(site, all_measures, query)

@@ -48,6 +48,10 @@ METHOD = Method(
         "cec_above_within_group": "above its own group",
     },
     partitions={"regime_share": ("regime",), "regime_share_at": ("regime",), "trained_regime_share": ("regime",)},
+    curves=dict.fromkeys(
+        ("regime_share", "regime_share_at", "attribution_share", "attribution_divergence", "match_distance_quantile"),
+        (),
+    ),
     of_reference=False,
     sampling="sampled",
     verdict_measures=(Judged(Theory.MODEL_REASONS, "cec_above_own_group", refitted=True),),

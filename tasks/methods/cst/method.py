@@ -33,6 +33,11 @@ METHOD = Method(
     ),
     headline={"cst_effect": "CST effect on approval (total)", "st_effect": "ST effect on approval (direct)"},
     partitions={"delta_share": ("from", "to")},
+    curves={
+        **dict.fromkeys(("share_significant", "share_detected", "share_positive", "delta"), ("k",)),
+        **dict.fromkeys(("share_multiple", "share_multiple_significant"), ("k",)),
+        **dict.fromkeys(("share_detected_at", "delta_share", "clipped_share"), ()),
+    },
     generators={
         "scm": (COUNTERFACTUALS, COUNTERFACTUAL_DECISIONS),
         "nearest": (COUNTERFACTUALS, COUNTERFACTUAL_DECISIONS),

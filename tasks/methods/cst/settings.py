@@ -138,6 +138,11 @@ class CstSettings(MethodSettings):
             raise ValueError(f"k is {self.k}, and ks are {list(self.ks)}; k has to be one of them")
         return self
 
+    def short(self) -> Self:
+        """Findings and effects at the k and tau of the audit, without permuted labels and lifted arrows."""
+        left_out = {"ks": (self.k,), "taus": (self.tau,), "null_permutations": 0, "sensitivity": False}
+        return self.model_copy(update=left_out)
+
     @property
     def imagines_everybody(self) -> bool:
         """Whether distances use the counterfactuals of all applicants, not only those of the queried ones."""

@@ -18,27 +18,17 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     if settings is None:
         return
     has_draws = settings.size_matched_draws > 0
-    alone = ("size_matched",) if has_draws else ()
     beside = (*COMPARED, *(("size_matched", "size_matched_difference") if has_draws else ()))
     ks = up_to(settings.k)
     yield share("infeasible_share", {}, beside)
     yield Form("burden", {}, beside=beside)
     yield Form("burden_at_k", {"k": (settings.k,)}, beside=beside)
     yield share("coverage_at_k", {"k": ks}, beside)
-    yield share("coverage", {"k": ks, "d": None, "denominator": _DENOMINATORS}, alone)
-    yield share("kauc", {"k": ks, "denominator": _DENOMINATORS}, beside)
-    yield share("dauc", {"d": None, "denominator": _DENOMINATORS}, beside)
-    yield share("acf", {"attribute": tuple(spec.features())}, beside)
-    yield Form("cost_over_face", {"cost": settings.face, "k": ks}, beside=beside)
-    yield whole(Form("kauc_saturation", {"k": ks}, beside=beside))
-    yield whole(Form("dauc_saturation", {"d": None}, beside=beside))
     again = "" if settings.resolves else _NEVER_AGAIN
-    least = again if settings.exact else _BOUND
     for measure in ("k0", "d0", "d0_at_k0"):
         yield whole(Form(measure, beside=beside), again)
-    yield whole(Form("least_cost", {"k": up_to(settings.k), "c": settings.shares}, beside=beside), least)
-    for measure in ("cauc", "cauc_saturation"):
-        yield whole(Form(measure, {"c": settings.shares}, beside=beside), least)
+    if settings.curves:
+        yield from _on_curves(spec, settings, beside)
     if settings.exact:
         for measure in ("coverage_optimum", "greedy_gap"):
             yield without_interval(share(measure, {"k": up_to(settings.k), "d": None}, COMPARED))
@@ -53,3 +43,19 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
         for measure in ("components", "strong_components", "singletons"):
             yield without_interval(Form(measure, {"epsilon": None}, beside=beside, makers=("lender",)))
         yield without_interval(share("density", {"epsilon": None}, beside, ("lender",)))
+
+
+def _on_curves(spec: AuditSpec, settings: FgceSettings, beside: tuple[str, ...]) -> Iterator[Form]:
+    """What is measured at many points."""
+    ks, alone = up_to(settings.k), ("size_matched",) if settings.size_matched_draws else ()
+    yield share("coverage", {"k": ks, "d": None, "denominator": _DENOMINATORS}, alone)
+    yield share("kauc", {"k": ks, "denominator": _DENOMINATORS}, beside)
+    yield share("dauc", {"d": None, "denominator": _DENOMINATORS}, beside)
+    yield share("acf", {"attribute": tuple(spec.features())}, beside)
+    yield Form("cost_over_face", {"cost": settings.face, "k": ks}, beside=beside)
+    yield whole(Form("kauc_saturation", {"k": ks}, beside=beside))
+    yield whole(Form("dauc_saturation", {"d": None}, beside=beside))
+    least = _BOUND if not settings.exact else "" if settings.resolves else _NEVER_AGAIN
+    yield whole(Form("least_cost", {"k": ks, "c": settings.shares}, beside=beside), least)
+    for measure in ("cauc", "cauc_saturation"):
+        yield whole(Form(measure, {"c": settings.shares}, beside=beside), least)

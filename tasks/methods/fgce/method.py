@@ -45,6 +45,15 @@ METHOD = Method(
         "burden": "burden",
     },
     sampling="graph",
+    curves={
+        "coverage_at_k": ("k",),
+        **dict.fromkeys(("coverage", "kauc", "dauc", "cauc", "least_cost", "cost_over_face", "acf"), ()),
+        **dict.fromkeys(
+            ("kauc_saturation", "dauc_saturation", "cauc_saturation", "coverage_optimum", "greedy_gap"), ()
+        ),
+        **dict.fromkeys(("infeasible_share_without", "burden_without"), ()),
+        **dict.fromkeys(("components", "strong_components", "singletons", "density"), ()),
+    },
     verdict_measures=(Judged(Theory.PATH_TO_APPROVAL, "infeasible_share_relabelled", "adds"),),
     grows="with more rows more paths are feasible, so that large partitions look better for being large",
 )

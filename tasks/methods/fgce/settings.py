@@ -60,7 +60,15 @@ class FgceSettings(GraphSettings):
         40,
         ge=0,
         le=1000,
-        description="subsamples of the reference group per other group; 0 for no size-matched reference",
+        description="most subsamples of the reference group per other group, for its infeasible share and burden; 0 "
+        "for no size-matched reference",
+    )
+    first_draws: int = Field(
+        10,
+        ge=2,
+        le=1000,
+        description="subsamples for every measure; more are drawn for the share, or the burden, unless it lies outside "
+        "the range of these by more than a tenth of itself",
     )
     kauc: Literal["all", "needed"] = Field(
         "all", description="limits on cost of kAUC: all of them, or from 0.7 of the dearest group's d0 at k0 (paper)"
@@ -84,10 +92,15 @@ class FgceSettings(GraphSettings):
         30.0, gt=0, le=86_400, description="time limit of one integer programme; then it is a bound"
     )
     resolves: int = Field(
-        100,
+        25,
         ge=0,
         le=10_000,
-        description="resamples of a group for which what was solved is solved anew; 0: no interval",
+        description="resamples of a group for which what was solved is solved anew, to show whether it hangs on few "
+        "rows; 0: no ends",
+    )
+    curves: bool = Field(
+        True,
+        description="whether coverage, its areas and costs are computed at every k, d and c, and for parts of groups",
     )
     ablations: bool = Field(True, description="whether recourse is searched again with each constraint lifted")
     ablation_draws: int = Field(
@@ -118,6 +131,11 @@ class FgceSettings(GraphSettings):
     def repeated(self) -> Self:
         """Values alone: no reference at a group's size, and nothing solved again."""
         return self.model_copy(update={"size_matched_draws": 0, "resolves": 0})
+
+    def short(self) -> Self:
+        """The share without a route, its p and costs: no curve, no reference at a group's size, no rule lifted."""
+        left_out = {"curves": False, "size_matched_draws": 0, "resolves": 0, "ablations": False, "ablation_draws": 0}
+        return self.model_copy(update=left_out)
 
     def takes_long(self) -> str:
         """Of optima alone."""

@@ -16,7 +16,7 @@ from schemas.audit.limits import Bootstrap
 from schemas.audit.partition import SAMPLED, as_sampled, asked_and_of, unsampled
 from schemas.table import Table
 from schemas.tables.applications import MODEL_REFITS
-from schemas.tables.findings import FINDINGS, MEASURES
+from schemas.tables.findings import FINDINGS
 from schemas.tables.verdicts import (
     PUBLICATION,
     PUBLISHED_AGREEMENT,
@@ -24,9 +24,11 @@ from schemas.tables.verdicts import (
     PUBLISHED_MERGED,
     PUBLISHED_VERDICTS,
     REPORTED,
+    published,
 )
 from schemas.terms import Note, State
 from tasks.metrics.algorithm.measures import Family, Given, Plan, Statistic, base_name
+from tasks.metrics.curves import LISTS, rows_of
 from tasks.metrics.limits import Tallied, of_families, refitted
 from tasks.metrics.publish.algorithm import populations, profiles
 from tasks.metrics.publish.algorithm.populations import (
@@ -43,7 +45,7 @@ from tasks.metrics.publish.algorithm.populations import (
     of_decisions,
     spreads,
 )
-from tasks.metrics.publish.algorithm.primary import DECISIONS, Entry, Fate, Merged, Outcome, Publisher
+from tasks.metrics.publish.algorithm.primary import DECISIONS, DESCRIBED, Entry, Fate, Merged, Outcome, Publisher
 from tasks.metrics.publish.algorithm.profiles import Policy, Span, is_coarse, learned, rounded, small
 from tasks.metrics.publish.people import DENIED, LENDER, Crowd, decided_place, whole_of
 from tasks.numerics.statistics.intervals import is_share
@@ -428,20 +430,19 @@ def _gone(s: Statistic | Given, fates: Fates) -> Iterator[bool]:
         yield group is not None and fates.is_gone(s.family.protected_attribute, group, s.family.decision_maker)
 
 
-def published_measures(
+def publisher_of(
     tables: Mapping[str, pa.Table],
     tallied: Tallied,
     gone: set[Cell],
     fates: Fates,
     bootstrap: Bootstrap,
     seed: int,
-) -> pa.Table:
-    """The published table."""
-    rows = tables[MEASURES.name].to_pylist()
+    references: Mapping[str, str],
+) -> Publisher:
+    """What decides how measures and points of curves are published."""
     every: list[Statistic | Given] = [*tallied.statistics, *tallied.aggregates]
     cells = {(s.family, s.group): s for s in every}
     # Intervals and p of shares that cover, of their differences and ratios, over all counts that are printed alike.
-    references = {row["protected_attribute"]: row["reference_group"] for row in rows if row["reference_group"]}
     covered = [s for s in tallied.statistics if s.family.measure in covering()]
     extremes = [
         s for s in covered if s.family.protected_attribute in references and fates.base(s.family.decision_maker) > 1
@@ -456,24 +457,81 @@ def published_measures(
         else:
             pairs.append(of_counts(s, fates.policy, fates.base_of(*whose, int(s.counts.sum()))))
     spread = spreads(pairs, plan, of_families(refitted(tables[MODEL_REFITS.name])))
-    publisher = Publisher(
+    return Publisher(
         fates.policy, covering(), gone, cells, fates.printed, fates.base_of, fates.decided,
         spread, _quantiles(tables[FINDINGS.name], fates),
         fates.plainly,
     )  # fmt: skip
+
+
+def published_measures(measures: pa.Table, publisher: Publisher, fates: Fates) -> pa.Table:
+    """The published table."""
     out = []
-    for row in publisher.published(rows):
+    for row in publisher.published(measures.to_pylist()):
         if row["value"] is not None and 0 < (row["n"] or 0) < fates.policy.as_counts:
             names = ("method", "decision_maker", "protected_attribute", "measure", "parameters", "subgroup")
-            row = _as_counts(row, cells.get((Family(*(row[name] for name in names)), row["group"])))
-        parameters = json.loads(row["parameters"])
-        if SAMPLED in parameters and fates.policy.protects:  # the numbers of people sampled are numbers of people, too
-            measured = row["protected_attribute"], row["group"], row["decision_maker"]
-            sampled, of = (fates.printed(*measured, number) for number in asked_and_of(parameters[SAMPLED]))
-            parameters[SAMPLED] = "withheld" if sampled is None or of is None else as_sampled(sampled, of)
-            row = {**row, "parameters": json.dumps(parameters, sort_keys=True)}
-        out.append(row)
-    return PUBLISHED_MEASURES.build(**{c.name: [row[c.name] for row in out] for c in PUBLISHED_MEASURES.columns})
+            cell = Family(*(row[name] for name in names)), row["group"]
+            row = _as_counts(row, publisher.statistics.get(cell))
+        out.append({**row, "parameters": _parameters(row, fates)})
+    return _built(PUBLISHED_MEASURES, out)
+
+
+def _parameters(row: Row, fates: Fates) -> str:
+    """Parameters as printed: the numbers of people sampled are numbers of people, too."""
+    if f'"{SAMPLED}"' not in row["parameters"] or not fates.policy.protects:
+        return str(row["parameters"])
+    parameters = json.loads(row["parameters"])
+    measured = row["protected_attribute"], row["group"], row["decision_maker"]
+    sampled, of = (fates.printed(*measured, number) for number in asked_and_of(parameters[SAMPLED]))
+    parameters[SAMPLED] = "withheld" if sampled is None or of is None else as_sampled(sampled, of)
+    return json.dumps(parameters, sort_keys=True)
+
+
+def published_curves(
+    declared: Table, curves: pa.Table, publisher: Publisher, fates: Fates, references: Mapping[str, str]
+) -> pa.Table:
+    """A table of curves as it is published: each point as a row of measures would be, its lists withheld together.
+
+    Ends are not published: no interval of a point is known to cover as often as it says.
+    """
+    rows = curves.to_pylist()
+    policy = fates.policy
+    points = iter(publisher.published(list(rows_of(rows, references)) if policy.protects else []))
+    for row in rows:
+        nothing = [None] * len(row["parameters"])
+        row |= {"low": nothing, "high": nothing}
+        if policy.protects:
+            published_points = [_told_of_point(row, i, points, fates) for i in range(len(row["parameters"]))]
+            row |= {name: [point[name] for point in published_points] for name in ("parameters", *LISTS)}
+        elif policy.as_counts:
+            few = [
+                None not in (value, n, events) and 0 < n < policy.as_counts
+                for value, n, events in zip(row["value"], row["n"], row["events"], strict=True)
+            ]
+            row["value"] = [None if small else value for small, value in zip(few, row["value"], strict=True)]
+            row["note"] = [str(Note.FEW) if small else note for small, note in zip(few, row["note"], strict=True)]
+    return _built(published(declared), rows)
+
+
+def _told_of_point(curve: Row, place: int, points: Iterator[Row], fates: Fates) -> dict[str, Any]:
+    """The entries of a point in the lists of its curve, from its published rows, which come next."""
+    row = next(points)
+    untold = row["value"] is None and (curve["value"][place] is not None or row["reason"].startswith("withheld"))
+    entries = {name: row[name] for name in ("value", "n", "events")}
+    entries |= {"low": None, "high": None, "parameters": _parameters(row, fates)}
+    entries |= {"note": row["reason"] if untold else row["note"].removesuffix(DESCRIBED).rstrip("; ")}
+    entries |= {"drawn": None, "drawn_low": None, "drawn_high": None, "draws": None, "drawn_note": ""}
+    if curve["drawn"][place] is not None:
+        draws_row = next(points)
+        entries |= {
+            "drawn": draws_row["value"],
+            "drawn_low": draws_row["low"],
+            "drawn_high": draws_row["high"],
+            "draws": draws_row["n"],
+        }
+        gone = draws_row["value"] is None
+        entries["drawn_note"] = draws_row["reason"] if gone else curve["drawn_note"][place]
+    return entries
 
 
 def _as_counts(row: Row, statistic: Statistic | Given | None) -> dict[str, Any]:

@@ -15,8 +15,9 @@ from schemas.audit.spec import AuditSpec, Protected, StageSettings
 from schemas.errors import SpecError
 from schemas.table import Table
 from schemas.tables import applications, verdicts
-from schemas.tables.findings import AGGREGATES, FINDINGS, MEASURES, TALLIES
+from schemas.tables.findings import AGGREGATES, CURVES, FINDINGS, MEASURES, TALLIES
 from schemas.tables.readings import COPIED_ROWS
+from tasks.metrics.curves import measured_alone
 from tasks.metrics.limits import Tallied
 from tasks.metrics.publish import facts, measures
 from tasks.metrics.publish.algorithm.primary import Losses, Request
@@ -78,6 +79,7 @@ def given(spec: AuditSpec) -> tuple[Artifact, ...]:
 READ: tuple[Table, ...] = (
     *(
         MEASURES,
+        *CURVES,
         verdicts.VERDICTS,
         verdicts.AGREEMENT,
         applications.APPLICATIONS,
@@ -94,6 +96,7 @@ WRITTEN: tuple[Table, ...] = (
     *(
         verdicts.PUBLICATION,
         verdicts.PUBLISHED_MEASURES,
+        *verdicts.PUBLISHED_CURVES,
         verdicts.PUBLISHED_VERDICTS,
         verdicts.PUBLISHED_AGREEMENT,
         verdicts.PUBLISHED_WATERFALL,
@@ -116,13 +119,14 @@ def publish(*tables: pa.Table, settings: PublishSettings) -> Produced:
     )
     lacks, verdict_rows = inputs[applications.MISSINGNESS.name].to_pylist(), inputs[verdicts.VERDICTS.name].to_pylist()
     fates = fates_of(inputs, lacks, verdict_rows, settings)
-    tallied = Tallied.of(
-        *(
-            inputs[t.name]
-            for t in (applications.APPLICATIONS, applications.DECISIONS, applications.MEMBERSHIPS, TALLIES, AGGREGATES)
-        )
-    )
+    statistics = [inputs[table.name] for table in (TALLIES, AGGREGATES)]
+    if not fates.policy.protects:  # nothing is withheld, so that points of curves need not be looked at one by one
+        statistics = [measured_alone(table, inputs[MEASURES.name]) for table in statistics]
+    decided = (applications.APPLICATIONS, applications.DECISIONS, applications.MEMBERSHIPS)
+    tallied = Tallied.of(*(inputs[table.name] for table in decided), *statistics)
     hidden = measures.hidden(tallied, fates)
+    references = {p.name: p.reference for p in settings.protected}
+    publisher = measures.publisher_of(inputs, tallied, hidden, fates, settings.bootstrap, settings.seed, references)
     # earlier runs have a row each, unless nothing is withheld at all, or rows cannot be matched
     is_matched = fates.policy.protects and fates.crowd.row_by_row
     runs = [run.run for run in settings.disclosure.beside] if is_matched else []
@@ -130,9 +134,11 @@ def publish(*tables: pa.Table, settings: PublishSettings) -> Produced:
     out = {
         verdicts.PUBLICATION.name: fates.table(measures.rows(fates)),
         verdicts.PUBLISHED_MERGED.name: measures.table(fates),
-        verdicts.PUBLISHED_MEASURES.name: measures.published_measures(
-            inputs, tallied, hidden, fates, settings.bootstrap, settings.seed
-        ),
+        verdicts.PUBLISHED_MEASURES.name: measures.published_measures(inputs[MEASURES.name], publisher, fates),
+        **{
+            published.name: measures.published_curves(curves, inputs[curves.name], publisher, fates, references)
+            for curves, published in zip(CURVES, verdicts.PUBLISHED_CURVES, strict=True)
+        },
         verdicts.PUBLISHED_VERDICTS.name: measures.verdicts(verdict_rows, hidden, fates),
         verdicts.PUBLISHED_AGREEMENT.name: measures.agreement(
             inputs[verdicts.AGREEMENT.name].to_pylist(), verdict_rows, hidden, fates

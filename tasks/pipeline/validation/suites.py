@@ -29,6 +29,7 @@ SQL_TYPES = {
     "int32": "INTEGER",
     "bool": "BOOLEAN",
     "doubles": "DOUBLE[]",
+    "strings": "VARCHAR[]",
     "binary": "BLOB",
 }
 """DuckDB's type of a declared one."""

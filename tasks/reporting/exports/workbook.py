@@ -12,7 +12,7 @@ from xlsxwriter import Workbook
 from schemas.questions import QUESTIONS, STATES
 from schemas.table import Table
 from schemas.tables.applications import SOURCE_READ, VALIDATIONS, read_words, told
-from schemas.tables.verdicts import PUBLISHED_WATERFALL
+from schemas.tables.verdicts import PUBLISHED_CURVES, PUBLISHED_WATERFALL
 from schemas.terms import State, Theory
 from tasks.reporting.declared import all_declared, words
 from tasks.reporting.exports.report_json import groups
@@ -114,16 +114,28 @@ RUNG = "rung"
 """Parameter of measures that are made step by step, each with more to adjust for."""
 
 
+_POINT = (
+    *("method", "decision_maker", "protected_attribute", "group", "subgroup", "measure", "parameters"),
+    *("value", "low", "high", "n", "note"),
+)
+"""Columns of a point of a curve."""
+
+
 def workbook(material: Material, decision: Decision) -> bytes:
     """The content of measures.xlsx, with as many of the measures as it has room for."""
-    every = material.measures
-    for some in (every, tuple(m for m in every if m.value is not None)):
-        if len(some) <= MOST_MEASURES and len(content := _workbook(material, decision, some)) <= MOST_BYTES:
+    every, points = material.measures, material.points
+    with_value = tuple(m for m in every if m.value is not None)
+    for some, of_curves in ((every, points), (every, ()), (with_value, ())):
+        if len(some) + len(of_curves) > MOST_MEASURES:
+            continue
+        if len(content := _workbook(material, decision, some, of_curves)) <= MOST_BYTES:
             return content
-    return _workbook(material, decision, ())
+    return _workbook(material, decision, (), ())
 
 
-def _workbook(material: Material, decision: Decision, measures: tuple[Measure, ...]) -> bytes:
+def _workbook(
+    material: Material, decision: Decision, measures: tuple[Measure, ...], points: tuple[Measure, ...]
+) -> bytes:
     falls = material.tables.get(PUBLISHED_WATERFALL.name, ())
     answers = ((row.question, row.state_words, row.sentence, row.against, row.reliable) for row in decision.questions)
     decide = [("headline", "", "", decision.headline.words, "", ""), *(("what was found", *row) for row in answers)]
@@ -144,6 +156,13 @@ def _workbook(material: Material, decision: Decision, measures: tuple[Measure, .
     if material.measures and not measures:
         where = f"{len(material.measures):,} measures are too many for a sheet: they are in measures.parquet"
         every = Sheet("Measures", ("where",), ((where,),))
+    of_curves = Sheet(
+        "Curves", _POINT, tuple(tuple(getattr(m, name) for name in _POINT) for m in points), filtered=True
+    )
+    if material.points and not points:
+        tables = " and ".join(table.name for table in PUBLISHED_CURVES)
+        where = f"{len(material.points):,} points are too many for a sheet: they are in {tables} (evenhand sql)"
+        of_curves = Sheet("Curves", ("where",), ((where,),))
     return spreadsheet(
         (
             Sheet("Read me", ("what", "is"), tuple(_read_me(material, decision, len(measures)))),
@@ -155,6 +174,7 @@ def _workbook(material: Material, decision: Decision, measures: tuple[Measure, .
                 "Waterfall", _names(PUBLISHED_WATERFALL), _cells(PUBLISHED_WATERFALL, map(_fall, falls)), filtered=True
             ),
             every,
+            *((of_curves,) if material.points else ()),
             Sheet("Glossary", ("term", "kind", "of", "meaning"), glossary, filtered=True),
         )
     )

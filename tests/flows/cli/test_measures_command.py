@@ -2,10 +2,15 @@
 
 import csv
 import io
+import json
+from pathlib import Path
 
 import pytest
 from conftest import evenhand
 from lake_of_runs import NEW, lake_of_runs
+
+from schemas.tables.verdicts import PUBLISHED_CURVES, PUBLISHED_MEASURES
+from tasks.lake.store import Lake
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +88,25 @@ def test_a_table_leaves_out_columns_that_say_nothing_and_csv_does_not(lake: str)
     assert {"subgroup", "parameters", "p", "q", "note"}.isdisjoint(table)
     assert "parameters" in evenhand("measures", "--lake", lake, "--all").stdout.splitlines()[0].split("\t")
     assert {"subgroup", "parameters", "p", "q", "note"} <= set(rows(lake)[0][0])
+
+
+def test_points_of_a_curve_are_read_by_their_name(tmp_path: Path) -> None:
+    curve = {"method": "fgce", "decision_maker": "lender", "protected_attribute": "race", "group": "Black"}
+    curve |= {"subgroup": 0, "curve": "coverage", "denominator": "all"}
+    numbers = {"value": [0.25, None], "n": [8, 8], "drawn": [0.5, None], "draws": [10, None]}
+    texts = {"parameters": ['{"k": 1}', '{"k": 2}'], "note": ["", "withheld: few"], "drawn_note": ["", ""]}
+    [declared, _] = PUBLISHED_CURVES
+    row = {column.name: [None, None] for column in declared.columns} | curve | numbers | texts
+    table = declared.build(**{name: [value] for name, value in row.items()})
+    lake = Lake(tmp_path / "lake")
+    tables = {PUBLISHED_MEASURES.name: PUBLISHED_MEASURES.empty(), declared.name: table}
+    partition = lake.publish("publish", "0" * 32, tables, {}, {})
+    manifest = {"partitions": [partition.model_dump(mode="json")]}
+    lake.write_file("runs/first/manifest.json", json.dumps(manifest).encode())
+    points, _ = rows(lake.location, "--measure", "coverage")
+    assert [(point["parameters"], point["value"], point["n"]) for point in points] == [
+        ('{"k": 1}', "0.25", "8"),
+        ('{"k": 2}', "", "8"),
+    ]
+    [drawn], _ = rows(lake.location, "--measure", "coverage_size_matched")
+    assert (drawn["value"], drawn["n"]) == ("0.5", "10")

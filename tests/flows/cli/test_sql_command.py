@@ -139,3 +139,17 @@ def test_csv_guards_text_that_a_spreadsheet_would_run_unless_it_is_for_machines(
         ["=name", "number", "controls"],
         [text, "-1.5", "a\x1b[2Jb"],
     ]
+
+
+def test_a_lake_with_stages_and_no_run_is_read(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "lake")
+    for key, values in (("0" * 32, [0.5]), ("1" * 32, [0.25, 0.75])):
+        lake.publish("ingest", key, {"applications": pa.table({"value": values})}, {}, {})
+    asked = evenhand("sql", "SELECT run, value FROM applications", "--lake", str(lake.root), "--format", "csv", "--raw")
+    assert asked.stdout == "run,value\nno run yet,0.25\nno run yet,0.75\n", asked.stderr
+    shown = evenhand("show", "--lake", str(lake.root))
+    assert (shown.returncode, "ingest: applications (2 rows)" in shown.stdout) == (0, True)
+    (tmp_path / "empty" / "stages").mkdir(parents=True)
+    for words in (("show",), ("sql", "SHOW TABLES")):
+        nothing = evenhand(*words, "--lake", str(tmp_path / "empty"))
+        assert (nothing.returncode, "holds no run yet" in nothing.stderr) == (2, True)

@@ -15,7 +15,7 @@ from tasks.pipeline.registry import not_asked
 from tasks.plan import plan
 
 YEAR = 2024
-METHODS = "{fgce: {}, cst: {}, raguel: {}}"
+METHODS = "{adjusted: {}, fgce: {}, cst: {}, raguel: {}}"
 
 
 @pytest.fixture
@@ -177,3 +177,18 @@ def test_a_listed_partition_alone_makes_its_spec(tmp_path, lake):
     listed = listed_value(spec, YEAR, lake, "Bank-A")
     assert isinstance(listed, Listed)
     assert spec_of_part(spec, YEAR, listed, lake).source.part.rows_sha256 == listed.rows_sha256
+
+
+def test_a_partition_is_computed_as_short_as_its_report_unless_it_is_asked_for_in_full(tmp_path, lake):
+    def settings_of(value, **overrides):
+        spec = spec_to_audit(lenders_spec(tmp_path, methods=METHODS, **overrides), lake, value)
+        fgce, cst = (spec.methods.named(name) for name in ("fgce", "cst"))
+        return (fgce.curves, fgce.size_matched_draws, fgce.ablations), (cst.ks, cst.sensitivity)
+
+    full = (True, 40, True), ((15, 30, 50, 100), True)
+    short = (False, 0, False), ((30,), False)
+    by = "by: {column: lender, minimum: 100, full: true}\n"
+    assert settings_of("Bank A") == short
+    assert settings_of("Bank A", by=by) == settings_of(None) == full
+    limit = "[{measure: coverage, maximum: 0.9, parameters: {k: 3}}]"
+    assert settings_of("Bank A", thresholds=limit) == (full[0], short[1])

@@ -1,7 +1,7 @@
 """Group counterfactual explanations on a feasibility graph (FGCE), and their statistics."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -275,6 +275,9 @@ SUBGROUPS = 5
 """Subgroups with statistics of their own: those with most factuals."""
 
 
+NO_LIMITS = Limits(np.zeros(0), np.zeros(0), np.zeros(0))
+"""Without curves: candidates are selected at any cost alone."""
+
 Said = tuple[str, Mapping[str, float | str], float, str]
 """A measure by name, its parameters, its value, and why that is a bound or missing."""
 
@@ -308,10 +311,11 @@ def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -
         every statistic of the whole group, for groups smaller than the reference group.
     """
     *children, pricing_rng = rng.spawn(len(problem.groups) + 1)
+    samples: list[_Drawn] = []
     pricing = Pricing(problem, settings, pricing_rng)
     members = [np.flatnonzero(problem.group == group) for group in range(len(problem.groups))]
     searched = [recourse.search(problem, rows, pricing.costs) for rows in members]
-    limits = optima.limits(pricing.dearest(searched), _needed(searched, settings))
+    limits = optima.limits(pricing.dearest(searched), _needed(searched, settings)) if settings.curves else NO_LIMITS
     explained = [recourse.explain(group_search, limits.levels, settings.k) for group_search in searched]
     curve = [_resampled(*pair, problem.resamples) for pair in zip(explained, children, strict=True)]
     solved = [
@@ -327,7 +331,9 @@ def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -
             other_aggregates += [replace(a, group=group) for a in of_nobody()]
             continue
         if group != problem.reference:
-            draws += _draws(frame, members[problem.reference], group, len(members[group]), child.spawn(1)[0])
+            at_size = _at_size(samples, members[problem.reference], len(members[group]), child.spawn(1)[0], settings)
+            if at_size is not None:
+                draws += at_size.beside(group, explained[group].cheapest, frame)
         tallied += [replace(t, group=group) for t in _of_group(explained[group], frame)]
         for number, alone in _subgroups(explained[group], frame):
             tallied += [replace(t, group=group, subgroup=number, headline=False) for t in _of_rows(alone, frame)]
@@ -359,6 +365,8 @@ def _resampled(explained: Explained, rng: np.random.Generator, draws: int) -> Re
 def _of_group(explained: Explained, frame: Frame) -> Iterator[Tally]:
     """Every mean over a whole group's rows, always the same ones in the same order."""
     yield from _of_rows(explained, frame)
+    if not frame.settings.curves:
+        return
     yield from coverage(explained, frame.limits)
     searched, pricing = explained.searched, frame.pricing
     for cost in frame.settings.face:
@@ -371,13 +379,14 @@ def _of_group(explained: Explained, frame: Frame) -> Iterator[Tally]:
 def _of_rows(explained: Explained, frame: Frame) -> Iterator[Tally]:
     yield from costs(explained.cheapest)
     yield from selection(explained)
-    yield from areas(explained, frame.limits)
-    yield from changes(explained, frame.problem)
+    if frame.settings.curves:
+        yield from areas(explained, frame.limits)
+        yield from changes(explained, frame.problem)
 
 
 def _subgroups(explained: Explained, frame: Frame) -> Iterator[tuple[int, Explained]]:
     """The largest subgroups, each with candidates selected for it alone."""
-    most = int(explained.searched.subgroup.max(initial=0))
+    most = int(explained.searched.subgroup.max(initial=0)) if frame.settings.curves else 0
     for number in range(1, min(most, SUBGROUPS) + 1):
         yield number, recourse.of_subgroup(explained, number, frame.settings.k)
 
@@ -385,6 +394,8 @@ def _subgroups(explained: Explained, frame: Frame) -> Iterator[tuple[int, Explai
 def _aggregates(explained: Explained, at: Resampled, solved: Solved, frame: Frame) -> Iterator[Aggregate]:
     """What is no mean, of any rows of a group."""
     yield from of_full(solved)
+    if not frame.settings.curves:
+        return
     yield from of_least(solved, frame.scale)
     yield from of_curves(at, frame.limits, len(explained.cheapest))
 
@@ -399,32 +410,90 @@ def _of_subgroups(explained: Explained, frame: Frame, rng: np.random.Generator) 
             yield replace(aggregate, subgroup=number, headline=False)
 
 
-def _draws(frame: Frame, reference: Longs, group: int, size: int, rng: np.random.Generator) -> Iterator[Draws]:
-    """Every measure on ``size`` rows of the reference group, drawn without replacement, draw by draw."""
-    settings = frame.settings
-    if not 0 < size < len(reference) or not settings.size_matched_draws:
-        return
-    drawn_values = []
-    for _ in range(settings.size_matched_draws):
-        rows = np.sort(rng.choice(reference, size, replace=False))
-        searched = recourse.search(frame.problem, rows, frame.pricing.costs)
-        explained = recourse.explain(searched, frame.limits.levels, settings.k)
-        # every measure of a whole group, always in the same order
-        values: list[Said] = []
+@dataclass
+class _Drawn:
+    """Subsamples of the reference group at one size: every measure of the first, share and cost of those after them."""
+
+    reference: Longs
+    size: int
+    rng: np.random.Generator
+    values: list[list[Said]] = field(default_factory=list)
+    """Of each of the first subsamples, every measure in one order."""
+    further: list[dict[str, float]] = field(default_factory=list)
+    """Of each of those after them, infeasible share and burden."""
+
+    def beside(self, group: int, cheapest: Floats, frame: Frame) -> Iterator[Draws]:
+        """Draws for a group: of share and burden as many as are needed to see it apart, of all else the first few.
+
+        Args:
+            group: its number.
+            cheapest: ``(n,)`` cost of the cheapest candidate of its factual rows, NaN without any.
+            frame: with the settings.
+        """
+        most = frame.settings.size_matched_draws
+        while len(self.values) < min(frame.settings.first_draws, most):
+            self.values.append(list(self._every_measure(frame)))
+        averages = {tally.measure: _average(tally) for tally in costs(cheapest)}
+        for measure_draws in zip(*self.values, strict=True):
+            measure, parameters, *_ = measure_draws[0]
+            bounds = sum(bool(reason) and np.isfinite(value) for _, _, value, reason in measure_draws)
+            reason = f"{bounds} of {len(measure_draws)} subsamples have a bound only" if bounds else ""
+            drawn_values = np.array([value for _, _, value, _ in measure_draws])
+            if measure in averages and not is_apart(averages[measure], drawn_values):
+                while len(self.values) + len(self.further) < most:
+                    further = costs(recourse.cheapest_costs(self._searched(frame)))
+                    self.further.append({tally.measure: _average(tally) for tally in further})
+                drawn_values = np.append(drawn_values, [draw[measure] for draw in self.further])
+            yield Draws(group, measure, parameters, drawn_values, reason)
+
+    def _searched(self, frame: Frame) -> Searched:
+        """One more subsample, drawn without replacement, with what its rows reach."""
+        rows = np.sort(self.rng.choice(self.reference, self.size, replace=False))
+        return recourse.search(frame.problem, rows, frame.pricing.costs)
+
+    def _every_measure(self, frame: Frame) -> Iterator[Said]:
+        """Every measure of one more subsample."""
+        explained = recourse.explain(self._searched(frame), frame.limits.levels, frame.settings.k)
         for tally in _of_group(explained, frame):
-            defined = ~np.isnan(tally.values)
-            n = int(tally.counts[defined].sum())
-            average = float(tally.counts[defined] @ tally.values[defined] / n) if n else float("nan")
-            values.append((tally.measure, tally.parameters, average, ""))
-        at = _resampled(explained, rng, 0)
-        solved = solve(explained, frame.limits, _once(settings), at, rng)
-        values += [(a.measure, a.parameters, a.value, a.reason) for a in _aggregates(explained, at, solved, frame)]
-        drawn_values.append(values)
-    for measure_draws in zip(*drawn_values, strict=True):
-        measure, parameters, *_ = measure_draws[0]
-        bounds = sum(bool(reason) and np.isfinite(value) for _, _, value, reason in measure_draws)
-        reason = f"{bounds} of {len(measure_draws)} subsamples have a bound only" if bounds else ""
-        yield Draws(group, measure, parameters, np.array([value for _, _, value, _ in measure_draws]), reason)
+            yield tally.measure, tally.parameters, _average(tally), ""
+        at = _resampled(explained, self.rng, 0)
+        solved = solve(explained, frame.limits, _once(frame.settings), at, self.rng)
+        for aggregate in _aggregates(explained, at, solved, frame):
+            yield aggregate.measure, aggregate.parameters, aggregate.value, aggregate.reason
+
+
+ALIKE = 0.05
+"""Groups whose sizes differ by less than this share their subsamples of the reference group."""
+APART = 0.1
+"""Of the value: a group is apart from draws if it lies further than this from all of them."""
+
+
+def _at_size(
+    samples: list[_Drawn], reference: Longs, size: int, rng: np.random.Generator, settings: FgceSettings
+) -> _Drawn | None:
+    """The subsamples for a group of so many rows: those of one about as large, or new ones, which join ``samples``."""
+    if not 0 < size < len(reference) or not settings.size_matched_draws:
+        return None
+    for earlier in samples:
+        if abs(earlier.size - size) < ALIKE * earlier.size:
+            return earlier
+    samples.append(_Drawn(reference, size, rng))
+    return samples[-1]
+
+
+def _average(tally: Tally) -> float:
+    defined = ~np.isnan(tally.values)
+    n = int(tally.counts[defined].sum())
+    return float(tally.counts[defined] @ tally.values[defined] / n) if n else float("nan")
+
+
+def is_apart(value: float, draws: Floats) -> bool:
+    """Whether a value lies further from the range of the draws than a tenth of itself."""
+    finite = draws[np.isfinite(draws)]
+    if not len(finite) or not np.isfinite(value):
+        return False
+    distance = max(float(finite.min()) - value, value - float(finite.max()))
+    return distance > APART * abs(value)
 
 
 def _once(settings: FgceSettings) -> FgceSettings:

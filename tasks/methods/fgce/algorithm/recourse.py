@@ -428,6 +428,12 @@ def explain(searched: Searched, grid: Floats, k: int) -> Explained:
     return _explained(searched, price(searched.reach, searched.costs, searched.weight, grid), k)
 
 
+def cheapest_costs(searched: Searched) -> Floats:
+    """``(n,)`` cost of the cheapest feasible candidate of each factual row, NaN without any; none is selected."""
+    offers = price(searched.reach, searched.costs, searched.weight, np.zeros(0))
+    return _of_rows(searched, offers, offers.cheapest, np.nan)
+
+
 def of_subgroup(explained: Explained, number: int, k: int) -> Explained:
     """The same for one subgroup by itself: candidates are selected for it alone (FGCE, local version)."""
     searched, reach = explained.searched, explained.searched.reach

@@ -606,10 +606,16 @@ class Auditor:
         return np.flatnonzero(shared & (np.isfinite(low) | np.isfinite(high)))
 
     def _look(self, row: int, sign: int, low: Floats, high: Floats, part: int = -1, integral: bool = False) -> _End:
-        """The least (sign 1) or largest (-1) value of a row, by a linear programme or one in whole numbers."""
+        """The least (sign 1) or largest (-1) value of a row, by a linear programme or one in whole numbers.
+
+        Where a witness has the whole number next to the limit of a linear programme, none in whole numbers goes beyond.
+        """
         aim = sign * self._programme.matrix[[row]].toarray()[0]
         limit, table = self._programme.solve(aim, low, high, integral, part)
         met = self._kept(table, low, high) and bool(np.isfinite(limit))
+        if not (met or integral) and np.isfinite(limit):
+            nearest = min(sign * end for end in self.spread(row, low, high))
+            met = bool(nearest <= np.ceil(limit - SLACK))
         return _End(sign * limit if np.isfinite(limit) else -sign * np.inf, met)
 
     def _kept(self, table: Floats | None, low: Floats, high: Floats) -> bool:

@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from conftest import spec_of
+from points_of_curves import every_measure
 
 from tasks.feasibility_graph.rows import rules_of
 from tasks.in_memory import call_plainly
@@ -126,7 +127,7 @@ def test_size_matched_measures_are_made_of_the_draws_and_not_tested(place: Path)
     spec = spec_of(place, methods__fgce__ablation_draws="4", methods__fgce__size_matched_draws="0", methods__cst="null")
     steps = plan(spec).steps
     made = call_plainly([step for step in steps if step.name not in ("report", "detect fgce")])
-    measures = pa.concat_tables(made["measures"]).to_pandas()
+    measures = every_measure({name: pa.concat_tables(parts) for name, parts in made.items() if parts})
     draws = pa.concat_tables(made["draws"]).to_pandas()
     at = "decision_maker == 'lender' and group == 'Black' and parameters == '{\"without\": \"income\"}'"
     drawn = draws.query(f"{at} and measure == 'infeasible_share_without'")["value"]

@@ -404,6 +404,57 @@ def test_a_draw_is_the_statistic_on_a_subsample():
                 assert each.values[number] == pytest.approx(expected[name], nan_ok=True)
 
 
+def apart_problem():
+    """A reference group with a candidate in reach of everybody, and a group of a third without any in reach."""
+    rng = np.random.default_rng(3)
+    group = np.repeat([0, 1, 2], [60, 20, 20])
+    far = group > 0
+    encoded = np.column_stack([rng.random(100) * 0.3, np.zeros(100)])
+    encoded[far, 0] = np.arange(40) / 40
+    encoded[far, 1] = np.arange(40) % 2
+    factual = np.arange(100) % 2 == 0
+    return problem_of(encoded, group, factual, ~factual, [0, 0], 0.2, groups=("a", "b", "c"))
+
+
+def test_a_group_clearly_apart_has_the_first_draws_and_any_other_has_all():
+    draws = np.array([0.4, 0.45])
+    assert fgce.is_apart(0.9, draws)
+    assert fgce.is_apart(0.3, draws)
+    assert [fgce.is_apart(value, draws) for value in (0.41, 0.49, 0.38, np.nan)] == [False] * 4
+    assert not fgce.is_apart(0.9, np.array([np.nan, np.inf]))
+    found, every = (detect(apart_problem(), size_matched_draws=6, first_draws=n) for n in (3, 6))
+    sizes = set()
+    for few, all_draws in zip(found.draws, every.draws, strict=True):
+        assert few.values == pytest.approx(all_draws.values[: len(few.values)], nan_ok=True)
+        measure = (few.group, 0, few.measure, ())
+        if few.measure in ("infeasible_share", "burden"):
+            clear = fgce.is_apart(means(found)[measure], few.values[:3])
+            assert len(few.values) == (3 if clear else 6)
+            sizes.add(len(few.values))
+        else:
+            assert len(few.values) == 3
+    assert sizes == {3, 6}
+
+
+def test_groups_of_about_one_size_share_their_draws():
+    found = detect(apart_problem(), size_matched_draws=2, first_draws=2)
+    values = {group: [each.values for each in found.draws if each.group == group] for group in (1, 2)}
+    assert len(values[1]) == len(values[2]) > 0
+    for one, other in zip(values[1], values[2], strict=True):
+        assert one == pytest.approx(other, nan_ok=True)
+
+
+def test_without_curves_what_is_left_is_as_with_them():
+    problem = wide_problem()
+    whole, short = detect(problem, seed=4), detect(problem, seed=4, curves=False)
+    every, left = means(whole) | values(whole), means(short) | values(short)
+    assert {name[2] for name in left} == {
+        *("infeasible_share", "burden", "burden_at_k", "coverage_at_k", "k0", "d0", "d0_at_k0")
+    }
+    assert {name: every[name] for name in left} == pytest.approx(left, nan_ok=True)
+    assert whole.findings.statistic == pytest.approx(short.findings.statistic, nan_ok=True)
+
+
 def test_draws_of_a_group_do_not_depend_on_the_others():
     problem = wide_problem()
     without = replace(problem, factual=problem.factual & (problem.group != 1), candidate=problem.candidate)

@@ -5,9 +5,11 @@ import stat
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from conftest import SPEC, loans
 from conftest import spec_of as spec_of_all
+from points_of_curves import every_measure
 
 from schemas.audit.spec import AuditSpec
 from schemas.errors import InfrastructureError, SpecError
@@ -123,7 +125,9 @@ def test_a_killed_solver_leaves_bounds_with_their_reason(
     assert os.access(killed, os.X_OK)
     monkeypatch.setattr(solver, "cbc_path", lambda: str(killed))
     loans(1200, seed=3).to_csv(place / "loans.csv", index=False)
-    measured = tables(exact(place))["measures"].query("measure == 'least_cost' and value == value")
+    made = call_plainly(plan(exact(place)).steps[:-2])
+    every = every_measure({name: pa.concat_tables(parts) for name, parts in made.items() if parts})
+    measured = every.query("measure == 'least_cost' and value == value")
     stopped = measured[measured["note"].str.contains("ended by SIGKILL", na=False)]
     assert len(stopped)
     assert set(stopped["state"]) == {"information"}
