@@ -367,8 +367,8 @@ def _print_limits(result: "Made", monitored: list[dict[str, Any]]) -> None:
                 if row["change"] is None:
                     last = "no earlier year" if state == "none" else str(state).replace("_", " ")
                 else:
-                    change = f"{'x' if row['scale'] == 'log' else ''}{row['change']:.3f}"
-                    interval = f"[{row['change_low']:.3f}, {row['change_high']:.3f}]"
+                    change = f"{'x' if row['scale'] == 'log' else ''}{row['change']:z.3f}"
+                    interval = f"[{row['change_low']:z.3f}, {row['change_high']:z.3f}]"
                     last = f"{row['year']}: {change} {interval} {'no state' if state == 'none' else state}"
                 states_line["last"] = last
         states = [
@@ -404,7 +404,7 @@ def with_figures(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]
     table_rows, without = [], Counter[str]()
     for key, of in lines.items():
         if any(row["told"] == "value" for row in of):
-            years = {str(row["year"]): f"{row['value']:.3f}" if row["told"] == "value" else row["told"] for row in of}
+            years = {str(row["year"]): f"{row['value']:z.3f}" if row["told"] == "value" else row["told"] for row in of}
             table_rows.append(dict(zip(keys, key, strict=True)) | years)
         else:
             without[Counter(row["told"] for row in of).most_common(1)[0][0]] += 1

@@ -625,12 +625,12 @@ def _print(league_of_year: "League", page: str) -> None:
 
 
 def _interval(value: float | None, low: float | None, high: float | None) -> str:
-    ends = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
-    return "" if value is None else f"{value:.3f}{ends}"
+    ends = "" if low is None or high is None else f" [{low:z.3f}, {high:z.3f}]"
+    return "" if value is None else f"{value:z.3f}{ends}"
 
 
 def _plain(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
+    return "" if value is None else f"{value:z.3f}"
 
 
 def _chance(p: float | None) -> str:

@@ -289,11 +289,11 @@ def rates_of(groups: Groups) -> str:
 
 
 def _by_rate(group: Group) -> tuple[float, str]:
-    """By the rate; of a range, ``more than 95``, by its end; of few people, ``3 of 7``, by their counts."""
+    """By the rate; of a range, ``more than 95``, by its end; groups of few people, ``3 of 7``, come last."""
     if group.approval is not None:
         return group.approval, group.name
     first, *_, last = group.approval_text.split()
-    return (float(first) / float(last) if first.isdigit() else float(last) / 100), group.name
+    return (1 + float(first) / float(last) if first.isdigit() else float(last) / 100), group.name
 
 
 def similar_result(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:

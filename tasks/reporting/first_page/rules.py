@@ -195,6 +195,14 @@ class View:
         row = self.groups.standing(Theory.SIMILAR_APPLICANTS, key).row
         return None if row is None or row.withheld else row
 
+    def finding(self, kind: str) -> Finding | None:
+        """The first finding of a kind, but for those of groups that are known to have too few people."""
+        for finding in self.groups.run.findings:
+            n = self.groups.people((finding.attribute, finding.group)) if finding.group else None
+            if finding.kind == kind and (n is None or n >= self.groups.run.minimum_n):
+                return finding
+        return None
+
     def outside(self) -> Iterator[Key]:
         """Groups with an adjusted difference outside the limit, that of the figures first."""
         for key in self.ordered():
@@ -240,7 +248,7 @@ def _finding(kind: str) -> Rule:
     """The rule that prints the first finding of a kind; a part that is the result of its row is not printed twice."""
 
     def rule(view: View) -> tuple[str, ...]:
-        first_finding = next((finding for finding in view.groups.run.findings if finding.kind == kind), None)
+        first_finding = view.finding(kind)
         if first_finding is None or (kind == "part" and not _differing(Theory.SIMILAR_APPLICANTS, view.groups, -1)):
             return ()
         return (first_finding.sentence,)
@@ -415,12 +423,18 @@ def files_of(view: View) -> tuple[Key, Files] | None:
     return None if key is None else (key, view.groups.run.files.get(key, Files()))
 
 
+OF_FILES = ("missing", "undecided", "part", "place", "through", "ratio")
+"""Kinds of findings whose step needs the lender's own files or rules."""
+
+
 def _cause(kind: str) -> Rule:
     """The step of the first finding of a kind."""
 
     def rule(view: View) -> tuple[str, ...]:
-        finding: Finding | None = next((f for f in view.groups.run.findings if f.kind == kind), None)
-        return () if finding is None or not finding.next else (finding.next,)
+        finding = view.finding(kind)
+        if finding is None or (view.groups.run.public and kind in OF_FILES):
+            return ()
+        return (finding.next,) if finding.next else ()
 
     return rule
 

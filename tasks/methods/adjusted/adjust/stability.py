@@ -139,8 +139,8 @@ def _by_choice(row: Mapping[str, Any], state: State) -> ByChoice:
     df = math.inf if row["df"] is None else row["df"]
     half = float(norm.isf(_TWO_SIDED) if math.isinf(df) else t.isf(_TWO_SIDED, df)) * row["se"]
     value = row["value"]
-    numbers = (100 * approval_of(n) for n in (value, value + half, value - half, row["limit"]))
-    return ByChoice(row["number"], choice, *numbers, state)
+    points, low, high, limit = (100 * approval_of(n) for n in (value, value + half, value - half, row["limit"]))
+    return ByChoice(row["number"], choice, points, low, high, limit, state)
 
 
 def rows_of_choices(stabilities: Sequence[Stability]) -> list[dict[str, Any]]:

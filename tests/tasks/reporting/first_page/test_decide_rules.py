@@ -222,6 +222,15 @@ def test_wait_where_more_applications_would_settle_it():
     assert told(needing(5000.0, INSIDE), "wait") is None
 
 
+def test_a_finding_of_too_few_people_is_no_line_and_a_public_file_has_no_files_to_read():
+    of_group = Finding("undecided", "race", "A", sentence="A: of 100.", next="Read files of A.")
+    few = replace(of_states((LITTLE, LITTLE), n=6), findings=(of_group,))
+    assert view(few).finding("undecided") is None
+    enough = replace(of_states((LITTLE, LITTLE), n=60), findings=(of_group,))
+    assert told(enough, "undecided") == "Read files of A."
+    assert told(replace(enough, public=True), "undecided") is None
+
+
 def test_wait_where_a_group_has_too_few_people():
     assert told(of_states((LITTLE, LITTLE), n=10), "wait") == (
         "Wait until about 30 A applicants have applied: 3 years at this year's number."
