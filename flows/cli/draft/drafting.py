@@ -284,8 +284,10 @@ def _split(table: Table, decision: Candidate | None, sides: Reading) -> Split:
         return Split(none, none)
     column = table.columns[decision.column]
     places = {value: i for i, value in enumerate(column.values)}
-    masks = [np.isin(column.groups, [places[v] for v in sides.of(side)]) for side in ("favourable", "unfavourable")]
-    return Split(*masks)
+    favourable, unfavourable = (
+        np.isin(column.groups, [places[v] for v in sides.of(side)]) for side in ("favourable", "unfavourable")
+    )
+    return Split(favourable, unfavourable)
 
 
 # --------------------------------------------------------------------------------------------------------------------

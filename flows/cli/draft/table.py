@@ -140,7 +140,8 @@ class Column:
         written = list(map(values.get, self.texts))
         if not self.absent_texts.isdisjoint(values):
             written = [None if t in self.absent_texts else value for t, value in zip(self.texts, written, strict=True)]
-        return pc.fill_null(pa.array(written, pa.string()).cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False)
+        numbers_read = pc.fill_null(pa.array(written, pa.string()).cast(pa.float64()), np.nan)
+        return np.asarray(numbers_read.to_numpy(zero_copy_only=False), np.float64)
 
     @cached_property
     def groups(self) -> NDArray[np.int32]:

@@ -3,12 +3,16 @@
 import random
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 import unprepared_tables as tables
 
-from flows.cli.draft.columns import Entry
+from flows.cli.draft.columns import Entry, Split, tells
 from flows.cli.draft.drafting import Choices, Draft, drafted
 from flows.cli.draft.reading import File, read_file
+from flows.cli.draft.table import columns_of
+from tasks.preprocessing.algorithm import association
 
 N = tables.ROWS
 CHOICES = Choices({"decision.column": "answer", "protected": ("gender",)})
@@ -132,3 +136,15 @@ def test_the_year_is_that_of_a_column_of_years_or_dates(columns, year, asks: boo
     found = draft_of(tmp_path, **columns).year
     assert bool(found.why) is asks
     assert year is None or found.value == year
+
+
+def test_numbers_rank_the_decision_as_the_check_of_an_audit_has_it() -> None:
+    rng = np.random.default_rng(482)
+    for share in (0.0, 0.3):
+        cells = np.where(rng.random(400) < share, "", np.round(rng.normal(50, 9, 400), 1).astype(str))
+        column = columns_of(pa.table({"ratio": cells}))["ratio"]
+        favourable = rng.random(400) < 0.3 + 0.4 * (np.nan_to_num(column.numbers) > 50)
+        decided = rng.random(400) < 0.9
+        split = Split(favourable & decided, ~favourable & decided)
+        expected = association(column.numbers[decided], favourable[decided], unordered=False).value
+        assert tells(column, split) == pytest.approx(expected, abs=1e-12)
