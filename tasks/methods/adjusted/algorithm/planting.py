@@ -207,7 +207,8 @@ def _of_stratum(law: Law, stratum: Ints, places: Longs, rng: np.random.Generator
     pool = pool[np.argsort(law.strata[pool], kind="stable")]
     pooled = np.bincount(law.strata[pool], minlength=len(wanted))
     start = np.cumsum(pooled) - pooled
-    return pool[start[stratum] + np.floor(rng.random(len(stratum)) * pooled[stratum]).astype(np.int64)]
+    drawn: Longs = pool[start[stratum] + np.floor(rng.random(len(stratum)) * pooled[stratum]).astype(np.int64)]
+    return drawn
 
 
 def _of_other_clusters(cluster: Ints, law: Law, slots: Longs, rng: np.random.Generator) -> Longs:
