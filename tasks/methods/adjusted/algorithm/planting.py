@@ -120,7 +120,9 @@ def law_of(files: Files, group: int, part: Bools | None = None) -> Law:
     drawn = (strata >= 0) & (complete | files.undecided | (not by_chance))
     has_drawn = np.bincount(strata[drawn], minlength=first) > 0
     drawn |= (strata >= 0) & ~has_drawn[strata]
-    turns = _turns(files, member, strata, drawn & decided, (usable, x))
+    turns = np.zeros(len(strata))
+    if part is None:  # the strata of a part are small, and its copies would vary less than new lenders do
+        turns = _turns(files, member, strata, drawn & decided, (usable, x))
     return Law(risk, kind.astype(np.int32), strata, drawn, turns, by_chance)
 
 
@@ -207,7 +209,8 @@ def _of_stratum(law: Law, stratum: Ints, places: Longs, rng: np.random.Generator
     pool = pool[np.argsort(law.strata[pool], kind="stable")]
     pooled = np.bincount(law.strata[pool], minlength=len(wanted))
     start = np.cumsum(pooled) - pooled
-    return pool[start[stratum] + np.floor(rng.random(len(stratum)) * pooled[stratum]).astype(np.int64)]
+    drawn: Longs = pool[start[stratum] + np.floor(rng.random(len(stratum)) * pooled[stratum]).astype(np.int64)]
+    return drawn
 
 
 def _of_other_clusters(cluster: Ints, law: Law, slots: Longs, rng: np.random.Generator) -> Longs:
