@@ -103,14 +103,21 @@ def _rows(columns: Columns, values: Floats, numbers: Floats, squared: bool) -> F
 # Scope: one fit of arrays in memory. Separated fits are penalised where they are needed.
 
 
-STEPS = 25
+STEPS = 60
 """Newton steps without convergence are a sign of separation."""
+RIDGE_STEPS = 100
 LARGEST = 15.0
-"""So is a coefficient of this size (columns are standardised or 0 and 1)."""
+"""So is a coefficient of this size without convergence (columns are standardised or 0 and 1)."""
 EXTREME = 1e-8
 """So is a fitted probability this near to 0 or 1."""
 SMALL = 1e-8
 """Newton stops when no coefficient moves by more."""
+FLAT = 1e-5
+"""A smaller share of the largest gain of a row along a step counts as none."""
+PERFECT = 1e-9
+"""A row is fitted perfectly whose probability is so near to its outcome."""
+RANK = 1e-13
+"""Least eigenvalue of the cross products of columns, of length 1 over all rows, that tells them apart."""
 HALVINGS = 30
 
 
@@ -126,6 +133,8 @@ class LogitFit:
     """``(p, p)`` inverse of the information X'WX (with the penalty, where there is one)."""
     separated: str
     """The sign of separation; empty where the fit can be used."""
+    passes: int = 0
+    """Passes over the rows."""
 
     def influence(self, x: Floats, y: Floats) -> Floats:
         """``(n, p)`` influence of each row on the coefficients: H^-1 x_i (y_i - p_i)."""
@@ -150,8 +159,9 @@ def fit_logit(
     penalty = np.full(len(b), ridge)
     penalty[0] = 0.0
     likelihood = log_likelihood(x @ b, y, weight) - 0.5 * float(penalty @ b**2)
-    converged = False
-    for _ in range(STEPS if ridge == 0 else 4 * STEPS):
+    converged, passes = False, 0
+    for _ in range(STEPS if ridge == 0 else RIDGE_STEPS):
+        passes += 1
         p = expit(x @ b)
         residual = y - p if weight is None else weight * (y - p)
         step = solve(information(x, p, penalty, weight), x.T @ residual - penalty * b)
@@ -159,10 +169,11 @@ def fit_logit(
             converged = True
             break
         b, likelihood = _ascend(x, y, b, step, penalty, likelihood, weight)
-        if ridge == 0 and np.abs(b).max() > 2 * LARGEST:
+        if ridge == 0 and np.abs(b).max() > 2 * LARGEST and recedes(x, y, step):
             break
     p = expit(x @ b)
-    return LogitFit(b, p, inverse(information(x, p, penalty, weight)), "" if ridge else _sign(b, p, converged))
+    separated = "" if ridge or (converged and has_maximum(x, y, p)) else _sign(b, p)
+    return LogitFit(b, p, inverse(information(x, p, penalty, weight)), separated, passes)
 
 
 def log_likelihood(index: Floats, y: Floats, weight: Floats | None = None) -> float:
@@ -200,13 +211,33 @@ def _ascend(
     return b, likelihood
 
 
-def _sign(b: Floats, p: Floats, converged: bool) -> str:
-    """What shows that coefficients have no finite maximum."""
+def recedes(x: Floats, y: Floats, step: Floats) -> bool:
+    """Whether no row becomes less likely along a step, so that the likelihood may rise along it without end."""
+    gain = np.where(y > 0, 1.0, -1.0) * (x @ step)
+    return bool(gain.min() >= -FLAT * np.abs(gain).max())
+
+
+def has_maximum(x: Floats, y: Floats, p: Floats) -> bool:
+    """Whether coefficients at rest are a maximum, however large some are and however sure the fit is of some rows.
+
+    Far along a direction without a maximum nothing moves any more, as rounding leaves no residual of the rows that gain
+    there. These are fitted perfectly, and the others alone do not tell all columns apart.
+    """
+    perfect = np.abs(y - p) < PERFECT
+    if not perfect.any():
+        return True
+    length = np.sqrt((x**2).sum(axis=0))
+    rest = x[~perfect] / np.where(length > 0, length, 1.0)
+    return float(np.linalg.eigvalsh(rest.T @ rest)[0]) > RANK
+
+
+def _sign(b: Floats, p: Floats) -> str:
+    """What shows that coefficients have no finite maximum, where they are not at one."""
     if np.abs(b).max() > LARGEST:
         return f"a coefficient beyond {LARGEST:g}"
     if p.min() < EXTREME or p.max() > 1 - EXTREME:
         return "a fitted probability of 0 or 1"
-    return "" if converged else f"no convergence in {STEPS} steps"
+    return f"no convergence in {STEPS} steps"
 
 
 def inverse(matrix: Floats) -> Floats:

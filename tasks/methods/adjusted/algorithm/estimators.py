@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from tasks.methods.adjusted.algorithm import regressions
-from tasks.methods.adjusted.algorithm.design import MOST_COLUMNS, Design
+from tasks.methods.adjusted.algorithm.design import MOST_COLUMNS, RARE, Design
 from tasks.methods.adjusted.algorithm.propensity import (
     Propensity,
     Support,
@@ -22,7 +22,14 @@ from tasks.methods.adjusted.algorithm.propensity import (
 )
 from tasks.methods.adjusted.algorithm.sensitivity import Sensitivity, e_value_of_effect, sensitivity
 from tasks.numerics.arrays import Floats, Ints
-from tasks.numerics.statistics.regression import FEW_CLUSTERS, Estimate, LogitFit, estimate, fit_logit
+from tasks.numerics.statistics.regression import (
+    FEW_CLUSTERS,
+    Estimate,
+    LogitFit,
+    estimate,
+    fit_logit,
+    standard_error,
+)
 
 # --------------------------------------------------------------------------------------------------------------------
 # Wild cluster bootstrap of one least squares coefficient, for few clusters.
@@ -136,7 +143,7 @@ def _end(statistic: Statistic, weights: Floats, value: float, stride: float, alp
 
 
 Estimator = Literal["logit", "lpm", "overlap", "aipw", "expected"]
-Fit = Literal["newton", "firth", "cells", "streamed", ""]
+Fit = Literal["newton", "limit", "firth", "cells", "streamed", ""]
 
 
 @dataclass(frozen=True)
@@ -386,7 +393,9 @@ OVER: tuple[Over, ...] = ("own", "all")
 
 
 def logit_rows(rung: Rung, start: Floats | None) -> tuple[dict[int, list[Effect]], Floats | None]:
-    """Effects of each group from one logit of all groups; from Firth's penalised fit where that is separated.
+    """Effects of each group from one logit of all groups.
+
+    Where that is separated they are those at its limit. Firth's penalised fit has the groups without one.
 
     Args:
         rung: Its rows and columns.
@@ -403,7 +412,7 @@ def logit_rows(rung: Rung, start: Floats | None) -> tuple[dict[int, list[Effect]
     first = None if start is None else np.concatenate([start, np.zeros(x.shape[1] - len(start))])
     fit = fit_logit(x, y, first)
     if fit.separated:
-        return _firth_rows(rung, fit), None
+        return _separated_rows(rung, fit), None
     effects: dict[int, list[Effect]] = {}
     for g in rung.groups:
         effects[g] = []
@@ -416,7 +425,64 @@ def logit_rows(rung: Rung, start: Floats | None) -> tuple[dict[int, list[Effect]
     return effects, fit.coefficients
 
 
-def _firth_rows(rung: Rung, separated: LogitFit) -> dict[int, list[Effect]]:
+def _separated_rows(rung: Rung, separated: LogitFit) -> dict[int, list[Effect]]:
+    """Effects at the limit of the likelihood, and of Firth's fit for the groups that have no limit."""
+    limit = regressions.fit_limit(rung.x, rung.design.y)
+    with_limit = [] if limit is None else [g for g in rung.groups if _has_limit(rung, g, limit)]
+    effects: dict[int, list[Effect]] = {}
+    if limit is not None:
+        effects = {g: [_limit_row(rung, g, over, limit) for over in OVER] for g in with_limit}
+    if len(effects) == len(rung.groups):
+        return effects
+    return _firth_rows(rung, separated, [g for g in rung.groups if g not in effects]) | effects
+
+
+def _has_limit(rung: Rung, group: int, limit: regressions.LimitFit) -> bool:
+    """Whether members and reference rows stay, and no group's indicator has a part in what separates the others."""
+    stays = set(rung.design.group[limit.rows].tolist())
+    indicators = list(rung.design.indicators.values())
+    return {group, rung.design.reference} <= stays and bool(limit.steady[indicators].all())
+
+
+def _limit_row(rung: Rung, group: int, over: Over, limit: regressions.LimitFit) -> Effect:
+    """The effect at the limit: over all rows of the group, or of the rung, of which those that left add nothing."""
+    design, place = rung.design, {int(column): at for at, column in enumerate(limit.columns)}
+    indicators = [place[column] for column in design.indicators.values() if column in place]
+    x, y = rung.x[np.ix_(limit.rows, limit.columns)], design.y[limit.rows]
+    inside = design.group[limit.rows] == group if over == "own" else np.ones(len(y), np.bool_)
+    every = int((design.group == group).sum()) if over == "own" else len(design.y)
+    changed = regressions.change(
+        limit.fit.coefficients, x[inside], place[design.indicators[group]], slice(1, 1 + len(indicators))
+    )
+    share = int(inside.sum()) / every
+    influence = np.zeros(len(design.y))
+    influence[limit.rows] = (x @ (limit.fit.inverse @ (share * changed.gradient))) * (y - limit.fit.fitted)
+    found = estimate(
+        share * changed.effect,
+        standard_error(influence, design.cluster),
+        rung.level,
+        design.cluster,
+        _left_words(rung, limit),
+    )
+    left = np.ones(len(design.y), np.bool_)
+    left[limit.rows] = False
+    denied = share * changed.on + float(design.y[left & (design.group == group)].sum()) / every
+    coefficients = np.zeros(rung.x.shape[1])
+    coefficients[limit.columns] = limit.fit.coefficients
+    return _denial_logit_row(rung, group, over, found, denied if over == "own" else np.nan, coefficients, "limit")
+
+
+def _left_words(rung: Rung, limit: regressions.LimitFit) -> str:
+    """How many rows left, and with which columns; small counts are left out, as they may be withheld."""
+    left = len(rung.design.y) - len(limit.rows)
+    count = f"{left:,}" if left >= RARE else f"fewer than {RARE}"
+    gone = sorted(set(range(rung.x.shape[1])) - set(limit.columns.tolist()))
+    names = ", ".join(rung.design.names[column] for column in gone)
+    words = f"{count} applications whose decision the columns tell by themselves add nothing"
+    return f"{words} ({names})" if names else words
+
+
+def _firth_rows(rung: Rung, separated: LogitFit, groups: Sequence[int]) -> dict[int, list[Effect]]:
     """Effects of the penalised fit; their intervals are the effects at the ends of the profile interval."""
     x, y = rung.x, rung.design.y
     reason = f"separated: {separated.separated}; Firth's penalised fit with profile intervals"
@@ -425,8 +491,8 @@ def _firth_rows(rung: Rung, separated: LogitFit) -> dict[int, list[Effect]]:
     fit = regressions.fit_firth(x, y)
     if not fit.converged:
         none = Estimate(reason=f"{reason}; it did not converge")
-        return {g: [rung.row(g, "logit", over, none, fit="firth") for over in OVER] for g in rung.groups}
-    return {g: _firth_row(rung, g, fit, reason) for g in rung.groups}
+        return {g: [rung.row(g, "logit", over, none, fit="firth") for over in OVER] for g in groups}
+    return {g: _firth_row(rung, g, fit, reason) for g in groups}
 
 
 def _firth_row(rung: Rung, group: int, fit: regressions.FirthFit, reason: str) -> list[Effect]:
