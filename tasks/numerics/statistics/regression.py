@@ -1,7 +1,7 @@
 """Logistic regression, refits on resamples, influence functions and propensity strata."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -457,3 +457,19 @@ def p_of(observed: float, draws: Floats) -> float:
         return float("nan")
     finite = draws[np.isfinite(draws)]
     return (1 + int((finite >= observed).sum())) / (1 + len(finite))
+
+
+def sequential_p(observed: float, draws: Iterable[float], enough: int) -> float:
+    """One-sided p of a permutation test whose draws end with the ``enough``-th at or above the observed statistic.
+
+    It is then that number over the draws until there, else as ``p_of`` says; exact either way (Besag and Clifford
+    1991). Draws without a value do not count.
+    """
+    as_high = finite = 0
+    for draw in draws:
+        if np.isfinite(draw):
+            finite += 1
+            as_high += draw >= observed
+            if as_high == enough:
+                return enough / finite
+    return (1 + as_high) / (1 + finite)
