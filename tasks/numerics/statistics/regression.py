@@ -106,6 +106,9 @@ def _rows(columns: Columns, values: Floats, numbers: Floats, squared: bool) -> F
 STEPS = 60
 """Newton steps without convergence are a sign of separation."""
 RIDGE_STEPS = 100
+SOON = 12
+"""After so many it is looked whether the likelihood rises without end along a step."""
+TOLD = "columns tell some outcomes by themselves"
 LARGEST = 15.0
 """So is a coefficient of this size without convergence (columns are standardised or 0 and 1)."""
 EXTREME = 1e-8
@@ -119,6 +122,12 @@ PERFECT = 1e-9
 RANK = 1e-13
 """Least eigenvalue of the cross products of columns, of length 1 over all rows, that tells them apart."""
 HALVINGS = 30
+BLOCK = 16_384
+"""Rows whose products are summed at a time, so that no second matrix of all rows is made."""
+MANY, SAMPLE = 200_000, 50_000
+"""With more rows than the first, steps begin at the fit of every so many-th row, so many as the second."""
+SAMPLE_RIDGE = 1e-3
+"""Least penalty of that fit, which rare categories may separate."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +164,10 @@ def fit_logit(
             whatever the data, and is never called separated.
         weight: ``(n,)`` how much each row counts; all alike if left out.
     """
+    if len(x) > MANY:
+        some = slice(None, None, len(x) // SAMPLE)
+        few = fit_logit(x[some], y[some], start, max(ridge, SAMPLE_RIDGE), None if weight is None else weight[some])
+        start = few.coefficients
     b = np.zeros(x.shape[1]) if start is None else start.copy()
     penalty = np.full(len(b), ridge)
     penalty[0] = 0.0
@@ -164,16 +177,19 @@ def fit_logit(
         passes += 1
         p = expit(x @ b)
         residual = y - p if weight is None else weight * (y - p)
-        step = solve(information(x, p, penalty, weight), x.T @ residual - penalty * b)
+        matrix = information(x, p, penalty, weight)
+        step = solve(matrix, x.T @ residual - penalty * b)
         if np.abs(step).max() <= SMALL:
             converged = True
             break
         b, likelihood = _ascend(x, y, b, step, penalty, likelihood, weight)
-        if ridge == 0 and np.abs(b).max() > 2 * LARGEST and recedes(x, y, step):
-            break
-    p = expit(x @ b)
+        if ridge == 0 and passes > SOON and passes % 2 == 0 and recedes(x, y, step):
+            return LogitFit(b, p, inverse(matrix), TOLD, passes)
+    if not converged:
+        p = expit(x @ b)
+        matrix = information(x, p, penalty, weight)
     separated = "" if ridge or (converged and has_maximum(x, y, p)) else _sign(b, p)
-    return LogitFit(b, p, inverse(information(x, p, penalty, weight)), separated, passes)
+    return LogitFit(b, p, inverse(matrix), separated, passes)
 
 
 def log_likelihood(index: Floats, y: Floats, weight: Floats | None = None) -> float:
@@ -185,7 +201,15 @@ def log_likelihood(index: Floats, y: Floats, weight: Floats | None = None) -> fl
 def information(x: Floats, p: Floats, penalty: Floats | float = 0.0, weight: Floats | None = None) -> Floats:
     """``(p, p)`` X'WX with W = p (1 - p) times the weight of a row, and the penalty on its diagonal."""
     slope = p * (1 - p) if weight is None else weight * p * (1 - p)
-    matrix: Floats = (x * slope[:, None]).T @ x
+    matrix: Floats
+    if len(x) <= BLOCK:
+        matrix = (x * slope[:, None]).T @ x
+    else:
+        matrix, root = np.zeros((x.shape[1], x.shape[1])), np.sqrt(slope)[:, None]
+        for start in range(0, len(x), BLOCK):
+            rows = slice(start, start + BLOCK)
+            weighted = x[rows] * root[rows]
+            matrix += weighted.T @ weighted
     matrix.flat[:: len(matrix) + 1] += penalty
     return matrix
 

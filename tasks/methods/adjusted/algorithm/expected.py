@@ -25,6 +25,8 @@ from tasks.methods.adjusted.algorithm.ladder import (
     choose,
     equation_of,
     of_groups,
+    same_terms,
+    some_rows,
     terms_of,
 )
 from tasks.numerics.arrays import Bools, Floats, Ints
@@ -42,8 +44,6 @@ LEAST_APPLICATIONS = 3.0
 """Of such a lender the error is at least so many applications."""
 MEMBERSHIP_ROWS, TIMES_MEMBERS = 10_000, 3
 """Reference rows by which membership is fitted: at least the first, or so many times the members."""
-FITTED_ROWS = 200_000
-"""Rows of the reference group by which terms are chosen; of more, every so many-th."""
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -97,22 +97,23 @@ def with_reference_terms(design: Design, applications: Applications, used: Bools
     room = min(MOST_ADDED, min(denied, int(reference.sum()) - denied) // EVENTS - columns)
     if room <= 0 or rung == 0:
         return design
-    terms = terms_of(design, applications, used, rung)
+    few, of_few, used_few = some_rows(design, applications, used)
+    terms = terms_of(few, of_few, used_few, rung)
     if not len(terms.first):
         return design
-    step = 1 + int(reference.sum()) // FITTED_ROWS
-    tested = np.zeros(len(reference), np.bool_)
-    tested[np.flatnonzero(reference)[::step]] = True
+    tested = few.group == few.reference
 
     def denial(chosen: list[int]) -> Equation:
         """Denial of the reference rows by the columns and the terms that are chosen."""
-        wide = added(design, terms, chosen, rung)
+        wide = added(few, terms, chosen, rung)
         x = wide.x[np.ix_(tested, np.r_[0, wide.first_control : wide.x.shape[1]])]
         return equation_of(wide, tested, x, wide.y[tested], logit=True)
 
     chosen = choose(denial([]), terms, min(room, SHARE))
-    chosen = of_groups(added(design, terms, chosen, rung), terms, chosen, rung, room)
+    chosen = of_groups(added(few, terms, chosen, rung), terms, chosen, rung, room)
     chosen += choose(denial(chosen), terms, room - len(chosen))
+    if few is not design and chosen:
+        terms, chosen = same_terms(terms, chosen, design, applications, used, rung), list(range(len(chosen)))
     return added(design, terms, chosen, rung)
 
 
@@ -149,12 +150,12 @@ class Rule:
     def shifted(self, gradient: Floats) -> Floats:
         """``(n,)`` influence of the reference rows on a mean of p0 with this gradient by the coefficients."""
         rows, columns = int(self.reference.sum()), self.x.shape[1]
-        influence = np.zeros(len(self.y))
-        residual = self.y[self.reference] - self.p0[self.reference]
-        if self.weight is not None:
-            residual = residual * self.weight[self.reference]
         small_sample = math.sqrt(rows / max(rows - columns, 1))
-        influence[self.reference] = (self.x[self.reference] @ (self.inverse @ gradient)) * residual * small_sample
+        influence: Floats = self.x @ (self.inverse @ gradient)
+        influence *= np.where(self.reference, self.y - self.p0, 0.0)
+        if self.weight is not None:
+            influence *= self.weight
+        influence *= small_sample
         return influence
 
 

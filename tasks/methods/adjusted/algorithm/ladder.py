@@ -1,7 +1,7 @@
 """The ladder: every rung, group and estimator, terms by double selection, and interactions."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,12 +22,21 @@ from tasks.methods.adjusted.algorithm.design import (
     independent,
     level_name,
     own_levels,
+    renumbered,
     standardised,
 )
 from tasks.methods.adjusted.algorithm.propensity import Support
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
-from tasks.numerics.statistics.regression import Estimate, LogitFit, estimate, fit_logit, standard_error
+from tasks.numerics.statistics.regression import (
+    MANY,
+    Estimate,
+    LogitFit,
+    estimate,
+    fit_logit,
+    information,
+    standard_error,
+)
 
 # --------------------------------------------------------------------------------------------------------------------
 # Terms that may be added to a rung: hinges of numbers, and products across controls.
@@ -78,7 +87,10 @@ class Terms:
         pairs = np.stack([self.first[terms], self.second[terms]])
         factor_numbers, places = np.unique(pairs, return_inverse=True)
         first_places, two = places.reshape(pairs.shape)
-        factors = self.factors[factor_numbers][:, rows]
+        if isinstance(rows, slice):
+            factors = self.factors[:, rows][factor_numbers]
+        else:
+            factors = self.factors[np.ix_(factor_numbers, np.flatnonzero(rows) if rows.dtype == np.bool_ else rows)]
         products: Floats = factors[first_places]
         products *= factors[two]
         return products.T
@@ -102,10 +114,7 @@ def terms_of(design: Design, applications: Applications, used: Bools, rung: int)
         used: ``(n,)`` rows of the design.
         rung: Whose controls are looked at.
     """
-    controls = [control for block in applications.blocks[:rung] for control in block.controls]
-    factors = [Factor("", -1, np.ones(len(design.y)), "one")]
-    for number, control in enumerate(controls):
-        factors += _factors(design, number, control, used)
+    factors = list(_every_factor(design, applications, used, rung))
     pairs = [(0, k) for k, factor in enumerate(factors) if factor.sort == "knot"]
     pairs += [
         (i, j)
@@ -132,6 +141,29 @@ def terms_of(design: Design, applications: Applications, used: Bools, rung: int)
         order = np.argsort(-np.where(fit, np.where(terms.first == 0, np.inf, spread), -1.0), kind="stable")
         fit[order[MOST:]] = False
     return terms.kept(fit)
+
+
+def same_terms(
+    terms: Terms, chosen: Sequence[int], design: Design, applications: Applications, used: Bools, rung: int
+) -> Terms:
+    """Terms that were chosen on some of the rows, on all rows of a design; in the order of choice."""
+    pairs = np.stack([terms.first[chosen], terms.second[chosen]])
+    numbers, places = np.unique(pairs, return_inverse=True)
+    wanted, factors = set(numbers.tolist()), list[Factor]()
+    for number, factor in enumerate(_every_factor(design, applications, used, rung)):
+        if number in wanted:
+            factors.append(factor)
+    first, second = places.reshape(pairs.shape).astype(np.int32)
+    names, control = tuple(factor.name for factor in factors), np.array([factor.control for factor in factors])
+    return Terms(np.stack([factor.values for factor in factors]), first, second, names, control)
+
+
+def _every_factor(design: Design, applications: Applications, used: Bools, rung: int) -> Iterator[Factor]:
+    """The factor 1, and those of all controls up to a rung, in the same order for all rows and for some."""
+    yield Factor("", -1, np.ones(len(design.y)), "one")
+    controls = [control for block in applications.blocks[:rung] for control in block.controls]
+    for number, control in enumerate(controls):
+        yield from _factors(design, number, control, used)
 
 
 def _meet(first: Factor, other: Factor) -> bool:
@@ -184,11 +216,15 @@ def added(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
     if not chosen:
         return design
     # standardised residuals of the terms, given the controls and the terms before
-    basis, columns = np.linalg.qr(design.x[:, np.r_[0, design.first_control : width]])[0], []
-    for term in terms.values(slice(None), np.array(chosen, np.int32)).T:
-        residual = term - basis @ (basis.T @ term)
-        columns.append(standardised(residual - basis @ (basis.T @ residual)))
-        basis = np.column_stack([basis, columns[-1] / np.sqrt(len(residual))])
+    columns: list[Floats] = []
+    if len(design.y) > MANY:
+        columns = _beside(design, terms, chosen, width)
+    else:
+        basis = np.linalg.qr(design.x[:, np.r_[0, design.first_control : width]])[0]
+        for term in terms.values(slice(None), np.array(chosen, np.int32)).T:
+            residual = term - basis @ (basis.T @ term)
+            columns.append(standardised(residual - basis @ (basis.T @ residual)))
+            basis = np.column_stack([basis, columns[-1] / np.sqrt(len(residual))])
     first, second = terms.control[terms.first[chosen]], terms.control[terms.second[chosen]]
     return replace(
         design,
@@ -199,6 +235,24 @@ def added(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
         partners={width + place: int(term) for place, term in enumerate(first) if term >= 0},
         terms=tuple(terms.name(k) for k in chosen),
     )
+
+
+def _beside(design: Design, terms: Terms, chosen: list[int], width: int) -> list[Floats]:
+    """The same residuals of many rows by cross products, without a second matrix of all rows."""
+    x, of_groups = design.x, slice(1, design.first_control)
+    gram = information(x, np.full(len(x), 0.5))[:width, :width] * 4
+    gram[of_groups], gram[:, of_groups] = 0.0, 0.0
+    bread, columns = np.linalg.pinv(gram, hermitian=True), list[Floats]()
+    for number in chosen:
+        (residual,) = terms.values(slice(None), np.array([number], np.int32)).T.copy()
+        for _ in range(2):
+            share = np.zeros(x.shape[1])
+            share[:width] = bread @ (x.T @ residual)[:width]
+            residual -= x @ share
+            for column in columns:
+                residual -= column * (float(column @ residual) / len(residual))
+        columns.append(standardised(residual))
+    return columns
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -225,6 +279,8 @@ CHUNK = 2048
 """Rows with terms in memory at a time."""
 FACTOR_ROWS = 200_000
 """Rows with factors in memory a second time."""
+LOOKED_AT_ROWS, LOOKED_AT_MEMBERS = 60_000, 20_000
+"""Rows of the reference group, and of each other group, by which the terms of more than ``MANY`` rows are chosen."""
 
 
 @dataclass(frozen=True)
@@ -268,18 +324,45 @@ def with_terms(design: Design, applications: Applications, used: Bools, rung: in
     room = min(MOST_ADDED, _room(design.y) - width, MOST_COLUMNS - width)
     if room <= 0 or rung == 0 or fit_logit(design.x[:, :width], design.y).separated:
         return design
-    terms = terms_of(design, applications, used, rung)
+    few, of_few, used_few = some_rows(design, applications, used)
+    terms = terms_of(few, of_few, used_few, rung)
     if not len(terms.first):
         return design
-    chosen = choose(_denial(design, rung), terms, min(room, SHARE))
-    chosen = of_groups(added(design, terms, chosen, rung), terms, chosen, rung, room)
-    chosen += choose(_denial(added(design, terms, chosen, rung), rung), terms, room - len(chosen))
+    chosen = choose(_denial(few, rung), terms, min(room, SHARE))
+    chosen = of_groups(added(few, terms, chosen, rung), terms, chosen, rung, room)
+    chosen += choose(_denial(added(few, terms, chosen, rung), rung), terms, room - len(chosen))
+    if few is not design and chosen:
+        terms, chosen = same_terms(terms, chosen, design, applications, used, rung), list(range(len(chosen)))
     while chosen:
         wide = added(design, terms, chosen, rung)
         if independent(wide.x).all() and not fit_logit(wide.x, wide.y).separated:
             return wide
         chosen = chosen[:-1]
     return design
+
+
+def some_rows(design: Design, applications: Applications, used: Bools) -> tuple[Design, Applications, Bools]:
+    """Of more than ``MANY`` rows every so many-th of each group, to choose terms by; else all rows."""
+    if len(design.y) <= MANY:
+        return design, applications, used
+    parts = []
+    for group in (design.reference, *design.indicators):
+        rows = np.flatnonzero(design.group == group)
+        most = LOOKED_AT_ROWS if group == design.reference else LOOKED_AT_MEMBERS
+        parts.append(rows[:: 1 + len(rows) // most])
+    rows = np.sort(np.concatenate(parts))
+    at = np.flatnonzero(used)[rows]
+    blocks = tuple(
+        replace(block, controls=tuple(replace(control, values=control.values[at]) for control in block.controls))
+        for block in applications.blocks
+    )
+    cluster = None if applications.cluster is None else applications.cluster[at]
+    few = replace(
+        applications, denied=applications.denied[at], group=applications.group[at], blocks=blocks, cluster=cluster
+    )
+    of_design = None if design.cluster is None else renumbered(design.cluster[rows])
+    x, y = design.x[rows], design.y[rows]
+    return replace(design, x=x, y=y, group=design.group[rows], cluster=of_design), few, np.ones(len(rows), np.bool_)
 
 
 def of_groups(design: Design, terms: Terms, chosen: list[int], rung: int, room: int) -> list[int]:
