@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.special import expit
@@ -65,6 +66,11 @@ class Factor:
     """``(n,)``."""
     sort: str
     """``plain`` (a number or an indicator), ``knot`` (a hinge alone), or side and rank of a hinge in products."""
+
+    @cached_property
+    def is_indicator(self) -> bool:
+        """Whether all values are 0 or 1."""
+        return bool(((self.values == 0) | (self.values == 1)).all())
 
 
 @dataclass(frozen=True)
@@ -172,8 +178,7 @@ def _meet(first: Factor, other: Factor) -> bool:
         return False
     if "plain" in (first.sort, other.sort):
         hinge, plain = (first, other) if other.sort == "plain" else (other, first)
-        is_indicator = bool(((plain.values == 0) | (plain.values == 1)).all())
-        return hinge.sort == "plain" or (hinge.sort == "above 0" and is_indicator)
+        return hinge.sort == "plain" or (hinge.sort == "above 0" and plain.is_indicator)
     return first.sort[-1] == other.sort[-1]
 
 
