@@ -7,7 +7,7 @@ from tasks.pipeline.registry import METHODS, NAMES
 
 OVERHEAD = "overhead"
 """The benchmark that takes an audit spec, and neither data nor a limit on rows."""
-BENCHES = (OVERHEAD, "audit", "validation", "scale", *NAMES, "ingest", "twin", "cost", "verdicts", "power")
+BENCHES = (OVERHEAD, "audit", "validation", "scale", *NAMES, "ingest", "twin", "cost", "ladder", "verdicts", "power")
 
 
 def bench_of(name: str) -> Bench:

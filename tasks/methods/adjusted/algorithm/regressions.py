@@ -183,7 +183,9 @@ def fit_limit(x: Floats, y: Floats) -> LimitFit | None:
         steady[columns[np.abs(step) > STEADY * largest]] = False
         rows, x, y = rows[~leaves], x[~leaves], y[~leaves]
         kept = independent(x)
-        columns, x, b = columns[kept], x[:, kept], np.zeros(int(kept.sum()))
+        columns, x, b = columns[kept], x[:, kept], b[kept]
+        if log_likelihood(x @ b, y) < -len(y) * math.log(2):  # less than at 0
+            b = np.zeros(len(b))
     return None
 
 
