@@ -21,9 +21,12 @@ from tasks.methods.adjusted.algorithm.propensity import (
     pair_rows,
 )
 from tasks.methods.adjusted.algorithm.sensitivity import Sensitivity, e_value_of_effect, sensitivity
+from tasks.methods.adjusted.algorithm.streamed import Batch, fit_batches, split
 from tasks.numerics.arrays import Floats, Ints
 from tasks.numerics.statistics.regression import (
+    BLOCK,
     FEW_CLUSTERS,
+    MANY,
     Estimate,
     LogitFit,
     estimate,
@@ -340,7 +343,10 @@ def linear_rows(
     """
     design = rung.design
     try:
-        fit = regressions.fit_linear(design.y, rung.x, design.cluster)
+        if len(design.y) > MANY:
+            fit = fit_batches(split(Batch(design.y, rung.x, design.cluster), BLOCK))
+        else:
+            fit = regressions.fit_linear(design.y, rung.x, design.cluster)
     except regressions.CollinearError as error:
         return {g: [rung.row(g, "lpm", "all", Estimate(reason=str(error)))] for g in rung.groups}
     return {g: [_row(rung, g, fit, names, rng, bootstrap)] for g in rung.groups}
@@ -542,23 +548,31 @@ POOR = 0.8
 """A smaller share of the group's rows on support is named in the reason."""
 
 
-def propensities(rung: Rung) -> dict[int, Propensity]:
-    """The propensity of each group; none on a rung with too many columns."""
-    if rung.too_wide:
-        return {}
-    return {group: fit_propensity(pair_rows(rung.design, group, rung.number)) for group in rung.groups}
+def propensities(rung: Rung) -> tuple[dict[int, Propensity], tuple[Support, ...]]:
+    """The propensity and support of each group; none on a rung with too many columns.
+
+    With many rows the columns of a pair are let go: ``weighted_rows`` takes them from the design once more.
+    """
+    of_group: dict[int, Propensity] = {}
+    support: list[Support] = []
+    for group in () if rung.too_wide else rung.groups:
+        propensity = fit_propensity(pair_rows(rung.design, group, rung.number))
+        support.append(measure_support(propensity, rung.number, group))
+        if len(rung.design.y) > MANY:
+            propensity = replace(propensity, pair=replace(propensity.pair, x=propensity.pair.x[:0].copy()))
+        of_group[group] = propensity
+    return of_group, tuple(support)
 
 
-def with_support(rung: Rung, propensity_of_group: dict[int, Propensity]) -> tuple[Rung, tuple[Support, ...]]:
-    """The rung with each group's support and a note where it is poor; and the rows of the support table."""
-    rows = tuple(measure_support(propensity, rung.number, group) for group, propensity in propensity_of_group.items())
+def with_support(rung: Rung, rows: tuple[Support, ...]) -> Rung:
+    """The rung with each group's support, and a note where it is poor."""
     comparable = {row.group: row.comparable for row in rows}
     notes: dict[int, tuple[str, ...]] = {
         group: (f"poor_support: {share:.0%} of the group have a propensity in [0.05, 0.95] at equal group sizes",)
         for group, share in comparable.items()
         if share < POOR
     }
-    return replace(rung, support=comparable, notes=notes), rows
+    return replace(rung, support=comparable, notes=notes)
 
 
 def weighted_rows(
@@ -576,6 +590,8 @@ def weighted_rows(
         expected = expected_denials(rung.design, rung.number, folds, splits, rng)
     for group in rung.groups:
         propensity = propensity_of_group.get(group)
+        if propensity is not None and not len(propensity.pair.x):
+            propensity = replace(propensity, pair=pair_rows(rung.design, group, rung.number))
         none = Estimate(reason=rung.too_wide)
         if "overlap" in estimators:
             effect = none if propensity is None else overlap_effect(propensity, rung.level)

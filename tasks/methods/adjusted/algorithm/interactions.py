@@ -109,7 +109,7 @@ def _fit(design: Design, x: Floats, group: int, controls: list[int], start: Logi
     is_independent = independent(wide)
     is_independent[: x.shape[1]] = True
     terms = tuple(j for j, keep in zip(of, is_independent[x.shape[1] :], strict=True) if keep)
-    wide = wide[:, is_independent]
+    wide = wide if is_independent.all() else wide[:, is_independent]
     first = np.concatenate([start.coefficients, np.zeros(len(terms))])
     return _Fit(wide, column, terms, fit_logit(wide, design.y, first))
 

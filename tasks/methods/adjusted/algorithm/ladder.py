@@ -548,6 +548,8 @@ def climb(applications: Applications, settings: AdjustedSettings, level: float, 
     chosen = design
     if design is not None and judged_rung is not None and settings.terms == "selected" and settings.form == "squared":
         chosen = with_terms(design, applications, rows.used, judged_rung)
+        if len(design.y) > MANY and design.widths[judged_rung] == design.x.shape[1]:
+            design = replace(design, x=chosen.x[:, : design.x.shape[1]])  # one matrix for both
     effects: list[estimators.Effect] = []
     support: list[Support] = []
     start: Floats | None = None
@@ -620,8 +622,8 @@ def _climb_rung(
     rng: np.random.Generator,
 ) -> tuple[dict[int, list[estimators.Effect]], Floats | None, tuple[Support, ...]]:
     """Effects by group, coefficients for the next rung, and support."""
-    scores = estimators.propensities(rung)
-    rung, support = estimators.with_support(rung, scores)
+    scores, support = estimators.propensities(rung)
+    rung = estimators.with_support(rung, support)
     effects_by_estimator: dict[tuple[int, estimators.Estimator], list[estimators.Effect]] = {}
     if "logit" in settings.estimators:
         by_group, start = estimators.logit_rows(rung, start)

@@ -63,9 +63,8 @@ def pair_rows(design: Design, group: int, rung: int) -> Pair:
     is_independent = independent(x)
     names = tuple(design.names[column] for column in columns[is_independent])
     cluster = None if design.cluster is None else renumbered(design.cluster[rows])
-    return Pair(
-        rows, design.y[rows], design.group[rows] == group, np.ascontiguousarray(x[:, is_independent]), names, cluster
-    )
+    x = x if is_independent.all() else x[:, is_independent]
+    return Pair(rows, design.y[rows], design.group[rows] == group, np.ascontiguousarray(x), names, cluster)
 
 
 def fit_propensity(pair: Pair) -> Propensity:
@@ -341,7 +340,8 @@ def expected_denials(design: Design, rung: int, folds: int, splits: int, rng: np
     reference = design.group == design.reference
     if _held_out_whole(fold, reference):
         return Expected(fold, folds, np.full(fold.shape, np.nan))
-    x = np.ascontiguousarray(x[:, independent(x[reference])])
+    is_independent = independent(x[reference])
+    x = x if is_independent.all() else np.ascontiguousarray(x[:, is_independent])
     fits = fit_without_folds(x[reference], design.y[reference], fold[:, reference], folds)
     return Expected(fold, folds, predict(x, fits, fold))
 

@@ -13,6 +13,7 @@ from tasks.methods.adjusted.algorithm.design import independent
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.statistics.regression import (
     FLAT,
+    MANY,
     Estimate,
     LogitFit,
     estimate,
@@ -425,6 +426,18 @@ def change(coefficients: Floats, x: Floats, column: int, indicators: slice, weig
         weight: ``(m,)`` how much each row counts; all alike if left out.
     """
     share = np.full(len(x), 1 / len(x)) if weight is None else weight / weight.sum()
+    if len(x) <= MANY:
+        return _change(coefficients, x, column, indicators, share)
+    on, off, gradients = 0.0, 0.0, np.zeros((2, len(coefficients)))
+    for start in range(0, len(x), MANY):
+        rows = slice(start, start + MANY)
+        some = _change(coefficients, x[rows], column, indicators, share[rows])
+        on, off = on + some.on, off + some.off
+        gradients += some.on_gradient, some.off_gradient
+    return Change(on, off, *gradients)
+
+
+def _change(coefficients: Floats, x: Floats, column: int, indicators: slice, share: Floats) -> Change:
     base = x.copy()
     base[:, indicators] = 0.0
     index = base @ coefficients
