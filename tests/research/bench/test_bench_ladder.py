@@ -3,11 +3,19 @@
 from types import SimpleNamespace
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from research.bench import ladder, timed_ladder
 from research.bench.listing import bench_of
 
 ROWS = "4000"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """As every stage has it; a second thread of linear algebra waits at full speed."""
+    with threadpool_limits(1):
+        yield
 
 
 def test_one_lender_converges_and_the_other_is_separated():

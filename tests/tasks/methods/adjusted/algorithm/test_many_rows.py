@@ -1,7 +1,10 @@
 """Many rows: fits by blocks, begun at a sample, with terms chosen on some rows, are those of all rows at once."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from research.bench.timed_ladder import LIMITS, applications_of, drawn
 from tasks.methods.adjusted.algorithm import design, estimators, ladder, regressions
@@ -12,6 +15,13 @@ from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.numerics.statistics import regression
 
 ROWS = 3000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """As every stage has it; a second thread of linear algebra waits at full speed."""
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture
