@@ -62,6 +62,7 @@ from tasks.methods.adjusted.algorithm.readings import (
     worst_of_undecided,
 )
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.statistics.regression import MANY
 
 PLACE_LEVELS = 60
 """Levels of a place that have a column of their own, the commonest."""
@@ -260,6 +261,8 @@ def _counts(rows: Rows, group: int) -> tuple[int, int]:
 
 
 def _fit(files: Files, decided: Files, rows: Rows, rules: Rules) -> _Fitted:
+    used = decided.taken(rows.used)
+    ended = _ended(files, used) if rules.undecided and files.undecided.any() else None
     of_reference = rows.used & (decided.group == decided.reference)
     clipped = tuple(within_reference(control, of_reference) for control in decided.controls)
     applications = replace(decided, controls=clipped).applications()
@@ -267,15 +270,17 @@ def _fit(files: Files, decided: Files, rows: Rows, rules: Rules) -> _Fitted:
     if rules.selected:
         design = with_reference_terms(design, applications, rows.used)
     kept = np.r_[0, design.first_control : design.x.shape[1]]
-    used = decided.taken(rows.used)
-    ended = _ended(files, used) if rules.undecided and files.undecided.any() else None
     place_of = {int(column): place for place, column in enumerate(kept)}
     columns: dict[str, list[int]] = {control.name: [] for control in decided.controls}
     names = list(columns)
     for column in kept[1:]:
         for control in {design.control[column], design.partners.get(int(column), -1)} - {-1}:
             columns[names[control]].append(place_of[int(column)])
-    x = np.ascontiguousarray(design.x[:, kept])
+    if len(design.y) > MANY:  # without a second matrix: the intercept in place of the last indicator
+        x = design.x[:, design.first_control - 1 :]
+        x[:, 0] = 1.0
+    else:
+        x = np.ascontiguousarray(design.x[:, kept])
     design = replace(design, x=np.zeros((0, design.x.shape[1])))  # the rule holds its columns
     reference = design.group == decided.reference
     rule = rule_of(x, design.y, reference)

@@ -148,13 +148,13 @@ def terms_of(design: Design, applications: Applications, used: Bools, rung: int)
 def same_terms(
     terms: Terms, chosen: Sequence[int], design: Design, applications: Applications, used: Bools, rung: int
 ) -> Terms:
-    """Terms that were chosen on some of the rows, on all rows of a design; in the order of choice."""
+    """Terms that were chosen on some of the rows, on all rows of a design, in single precision; in their order."""
     pairs = np.stack([terms.first[chosen], terms.second[chosen]])
     numbers, places = np.unique(pairs, return_inverse=True)
     wanted, factors = set(numbers.tolist()), list[Factor]()
     for number, factor in enumerate(_every_factor(design, applications, used, rung)):
         if number in wanted:
-            factors.append(factor)
+            factors.append(replace(factor, values=factor.values.astype(np.float32)))
     first, second = places.reshape(pairs.shape).astype(np.int32)
     names, control = tuple(factor.name for factor in factors), np.array([factor.control for factor in factors])
     return Terms(np.stack([factor.values for factor in factors]), first, second, names, control)
@@ -216,20 +216,20 @@ def added(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
     width = design.widths[rung]
     if not chosen:
         return design
-    # standardised residuals of the terms, given the controls and the terms before
-    columns: list[Floats] = []
     if len(design.y) > MANY:
-        columns = _beside(design, terms, chosen, width)
+        x = _beside(design, terms, chosen, width)
     else:
-        basis = np.linalg.qr(design.x[:, np.r_[0, design.first_control : width]])[0]
+        # standardised residuals of the terms, given the controls and the terms before
+        basis, columns = np.linalg.qr(design.x[:, np.r_[0, design.first_control : width]])[0], []
         for term in terms.values(slice(None), np.array(chosen, np.int32)).T:
             residual = term - basis @ (basis.T @ term)
             columns.append(standardised(residual - basis @ (basis.T @ residual)))
             basis = np.column_stack([basis, columns[-1] / np.sqrt(len(residual))])
+        x = np.hstack([design.x[:, :width], np.column_stack(columns)])
     first, second = terms.control[terms.first[chosen]], terms.control[terms.second[chosen]]
     return replace(
         design,
-        x=np.hstack([design.x[:, :width], np.column_stack(columns)]),
+        x=x,
         names=(*design.names[:width], *(terms.name(k) for k in chosen)),
         control=(*design.control[:width], *(int(term) for term in second)),
         widths=(*design.widths[:rung], width + len(chosen)),
@@ -238,22 +238,22 @@ def added(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
     )
 
 
-def _beside(design: Design, terms: Terms, chosen: list[int], width: int) -> list[Floats]:
-    """The same residuals of many rows by cross products, without a second matrix of all rows."""
-    x, of_groups = design.x, slice(1, design.first_control)
-    gram = information(x, np.full(len(x), 0.5))[:width, :width] * 4
+def _beside(design: Design, terms: Terms, chosen: list[int], width: int) -> Floats:
+    """``(n, width + terms)`` columns of many rows with the same residuals, by cross products in place of a basis."""
+    x = np.empty((len(design.x), width + len(chosen)))
+    x[:, :width] = design.x[:, :width]
+    gram = 4 * information(x[:, :width], np.full(len(x), 0.5))
+    of_groups = slice(1, design.first_control)
     gram[of_groups], gram[:, of_groups] = 0.0, 0.0
-    bread, columns = np.linalg.pinv(gram, hermitian=True), list[Floats]()
-    for number in chosen:
-        (residual,) = terms.values(slice(None), np.array([number], np.int32)).T.copy()
+    bread = np.linalg.pinv(gram, hermitian=True)
+    for place, number in enumerate(chosen, width):
+        residual = terms.values(slice(None), np.array([number], np.int32))[:, 0].astype(np.float64)
         for _ in range(2):
-            share = np.zeros(x.shape[1])
-            share[:width] = bread @ (x.T @ residual)[:width]
-            residual -= x @ share
-            for column in columns:
-                residual -= column * (float(column @ residual) / len(residual))
-        columns.append(standardised(residual))
-    return columns
+            products = x[:, :place].T @ residual
+            share = np.concatenate([bread @ products[:width], products[width:] / len(residual)])
+            residual -= x[:, :place] @ share
+        x[:, place] = standardised(residual)
+    return x
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from research.bench.timed_ladder import LIMITS, applications_of, drawn
-from tasks.methods.adjusted.algorithm import design, estimators, ladder, regressions
+from tasks.methods.adjusted.algorithm import design, estimators, examined, ladder, regressions
 from tasks.methods.adjusted.algorithm.design import build_design, complete_rows
 from tasks.methods.adjusted.algorithm.examined import Examined, Rules, examine
 from tasks.methods.adjusted.algorithm.ladder import Ladder, climb, some_rows
@@ -27,7 +27,7 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """What counts as many rows, and what is summed at a time, is less than these."""
-    for module in (regression, design, ladder, estimators, regressions):
+    for module in (regression, design, examined, ladder, estimators, regressions):
         monkeypatch.setattr(module, "MANY", 700)
     for module in (regression, estimators):
         monkeypatch.setattr(module, "BLOCK", 300)
@@ -39,7 +39,7 @@ def climbed() -> Ladder:
     return climb(applications_of(drawn(ROWS)), settings, 0.95, np.random.default_rng(3))
 
 
-def examined() -> list[Examined]:
+def judged() -> list[Examined]:
     return examine(drawn(ROWS), Rules(LIMITS), np.random.default_rng(4))
 
 
@@ -63,9 +63,9 @@ def many_rows_ladder(request: pytest.FixtureRequest) -> tuple[Ladder, Ladder]:
 
 
 def test_the_judged_effect_is_the_same(request: pytest.FixtureRequest) -> None:
-    once = examined()
+    once = judged()
     request.getfixturevalue("many")
-    for one, other in zip(once, examined(), strict=True):
+    for one, other in zip(once, judged(), strict=True):
         assert one.terms == other.terms
         assert one.effect is not None
         assert other.effect is not None
