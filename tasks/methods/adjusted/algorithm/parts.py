@@ -18,6 +18,7 @@ from scipy import sparse
 
 from tasks.methods.adjusted.algorithm.expected import Effect, Rule, error_of
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.statistics.regression import MANY
 
 MOST_LEVELS = 60
 """Levels of a column that are looked at, the commonest."""
@@ -266,8 +267,14 @@ def _sums_of_rows(x: Floats, rows: Longs, code: Ints, weight: Floats, width: int
     order = np.argsort(code, kind="stable")
     order = order[np.searchsorted(code[order], 0) :]
     ends = np.searchsorted(code[order], np.arange(width + 1))
-    by_level = sparse.csr_matrix((weight[order], rows[order], ends), shape=(width, len(x)))
-    return np.asarray(by_level @ x)
+    sums = np.zeros((width, x.shape[1]))
+    for start in range(0, len(order), MANY):
+        some = order[start : start + MANY]
+        inside = np.clip(ends - start, 0, len(some))
+        sums += (
+            sparse.csr_matrix((weight[some], np.arange(len(some)), inside), shape=(width, len(some))) @ x[rows[some]]
+        )
+    return sums
 
 
 def _cross_products(

@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from research.bench.timed_ladder import LIMITS, applications_of, drawn
-from tasks.methods.adjusted.algorithm import design, estimators, examined, ladder, regressions
+from tasks.methods.adjusted.algorithm import design, estimators, examined, ladder, parts, regressions
 from tasks.methods.adjusted.algorithm.design import build_design, complete_rows
 from tasks.methods.adjusted.algorithm.examined import Examined, Rules, examine
 from tasks.methods.adjusted.algorithm.ladder import Ladder, climb, some_rows
@@ -27,7 +27,7 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """What counts as many rows, and what is summed at a time, is less than these."""
-    for module in (regression, design, examined, ladder, estimators, regressions):
+    for module in (regression, design, examined, ladder, estimators, parts, regressions):
         monkeypatch.setattr(module, "MANY", 700)
     for module in (regression, estimators):
         monkeypatch.setattr(module, "BLOCK", 300)
@@ -74,8 +74,8 @@ def test_the_judged_effect_is_the_same(request: pytest.FixtureRequest) -> None:
         for name, reading in one.readings.items():
             same = other.readings[name]
             np.testing.assert_allclose([same.value, same.error.se], [reading.value, reading.error.se], atol=1e-7)
-        parts = [[(part.value, part.se, part.low) for part in each.parts] for each in (one, other)]
-        np.testing.assert_allclose(parts[1], parts[0], atol=1e-7)
+        of_parts = [[(part.value, part.se, part.low) for part in each.parts] for each in (one, other)]
+        np.testing.assert_allclose(of_parts[1], of_parts[0], atol=1e-7)
 
 
 @pytest.mark.usefixtures("many")
