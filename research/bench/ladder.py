@@ -22,18 +22,18 @@ _run = partial(apart, "research.bench.timed_ladder")
 
 def _lines(room: Room) -> Iterator[Row]:
     for how, what in FITS.items():
-        took = _run("fit", how, min(room.limit, SEPARATED_ROWS))
-        found = f"{took['passes']} passes, {took['columns']} columns"
-        yield timed_row(DRAWN, took, f"one fit: {what}", found=found)
-    took = _run("ladder", min(room.limit, LADDER_ROWS))
-    met = at_most(took["cpu_s"], MOST_LADDER_S, " CPU s")
-    yield timed_row(DRAWN, took, "the whole ladder", found=f"{took['effects']} effects", **met)
-    took = _run("judged", min(room.limit, ROWS))
-    found = f"{took['parts']} parts; {took['before_mb']:.0f} MB before"
-    met = at_most(took["cpu_s"], MOST_JUDGED_S, " CPU s")
-    yield timed_row(DRAWN, took, "the judged effect of every group", found=found, **met)
-    met = at_most(took["peak_mb"], MOST_MB, " MB")
-    yield timed_row(DRAWN, {**took, "seconds": None, "cpu_s": None}, "peak memory of that", **met)
+        timings = _run("fit", how, min(room.limit, SEPARATED_ROWS))
+        text = f"{timings['passes']} passes, {timings['columns']} columns"
+        yield timed_row(DRAWN, timings, f"one fit: {what}", found=text)
+    timings = _run("ladder", min(room.limit, LADDER_ROWS))
+    met = at_most(timings["cpu_s"], MOST_LADDER_S, " CPU s")
+    yield timed_row(DRAWN, timings, "the whole ladder", found=f"{timings['effects']} effects", **met)
+    timings = _run("judged", min(room.limit, ROWS))
+    text = f"{timings['parts']} parts; {timings['before_mb']:.0f} MB before"
+    met = at_most(timings["cpu_s"], MOST_JUDGED_S, " CPU s")
+    yield timed_row(DRAWN, timings, "the judged effect of every group", found=text, **met)
+    met = at_most(timings["peak_mb"], MOST_MB, " MB")
+    yield timed_row(DRAWN, {**timings, "seconds": None, "cpu_s": None}, "peak memory of that", **met)
 
 
 BENCH = Bench("ladder", _lines, fewest=FEWEST, why="every group needs ten denials", memory_mb=FREE_MB)

@@ -302,8 +302,8 @@ def build_design(applications: Applications, rows: Rows, form: Form) -> Design:
             # what of a control gets no column, and why
             constant = not varies.any() and not coded.merged
             without[-1] += [f"{block_control.name} (constant)"] if constant else coded.merged
-            kept = coded.columns[:, varies]
-            columns.append(kept if block_control.kind == "number" else kept.astype(np.uint8))
+            varying = coded.columns[:, varies]
+            columns.append(varying if block_control.kind == "number" else varying.astype(np.uint8))
             names += [name for name, is_varying in zip(coded.names, varies, strict=True) if is_varying]
             control += [number] * int(varies.sum())
             number += 1

@@ -463,25 +463,27 @@ def _limit_row(rung: Rung, group: int, over: Over, limit: regressions.LimitFit) 
     share = int(inside.sum()) / every
     influence = np.zeros(len(design.y))
     influence[limit.rows] = (x @ (limit.fit.inverse @ (share * changed.gradient))) * (y - limit.fit.fitted)
-    found = estimate(
+    limit_estimate = estimate(
         share * changed.effect,
         standard_error(influence, design.cluster),
         rung.level,
         design.cluster,
         _left_words(rung, limit),
     )
-    left = np.ones(len(design.y), np.bool_)
-    left[limit.rows] = False
-    denied = share * changed.on + float(design.y[left & (design.group == group)].sum()) / every
+    is_told = np.ones(len(design.y), np.bool_)
+    is_told[limit.rows] = False
+    denied = share * changed.on + float(design.y[is_told & (design.group == group)].sum()) / every
     coefficients = np.zeros(rung.x.shape[1])
     coefficients[limit.columns] = limit.fit.coefficients
-    return _denial_logit_row(rung, group, over, found, denied if over == "own" else np.nan, coefficients, "limit")
+    return _denial_logit_row(
+        rung, group, over, limit_estimate, denied if over == "own" else np.nan, coefficients, "limit"
+    )
 
 
 def _left_words(rung: Rung, limit: regressions.LimitFit) -> str:
     """How many rows left, and with which columns; small counts are left out, as they may be withheld."""
-    left = len(rung.design.y) - len(limit.rows)
-    count = f"{left:,}" if left >= RARE else f"fewer than {RARE}"
+    rows = len(rung.design.y) - len(limit.rows)
+    count = f"{rows:,}" if rows >= RARE else f"fewer than {RARE}"
     gone = sorted(set(range(rung.x.shape[1])) - set(limit.columns.tolist()))
     names = ", ".join(rung.design.names[column] for column in gone)
     words = f"{count} applications whose decision the columns tell by themselves add nothing"

@@ -183,8 +183,8 @@ def fit_limit(x: Floats, y: Floats) -> LimitFit | None:
             continue
         steady[columns[np.abs(step) > STEADY * largest]] = False
         rows, x, y = rows[~leaves], x[~leaves], y[~leaves]
-        kept = independent(x)
-        columns, x, b = columns[kept], x[:, kept], b[kept]
+        is_independent = independent(x)
+        columns, x, b = columns[is_independent], x[:, is_independent], b[is_independent]
         if log_likelihood(x @ b, y) < -len(y) * math.log(2):  # less than at 0
             b = np.zeros(len(b))
     return None
@@ -281,8 +281,8 @@ def fit_firth(x: Floats, y: Floats, start: Floats | None = None, fixed_column: i
         before = (point.b, step)
         reached, tried = _extrapolated(x, y, point, step, moves, changes)
         if reached is None:
-            reached, more = _ascend(x, y, point, step * min(1.0, LONGEST / longest))
-            tried += more
+            reached, passes_of_step = _ascend(x, y, point, step * min(1.0, LONGEST / longest))
+            tried += passes_of_step
         passes += tried
         if reached is point:
             break

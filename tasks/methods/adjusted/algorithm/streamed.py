@@ -36,9 +36,9 @@ Batches = Callable[[], Iterator[Batch]]
 """Each call begins a new pass over the same rows in the same order."""
 
 
-def split(whole: Batch, rows: int) -> Batches:
+def split(batch: Batch, rows: int) -> Batches:
     """Rows in memory as batches of so many."""
-    return lambda: (whole.rows(slice(start, start + rows)) for start in range(0, len(whole.y), rows))
+    return lambda: (batch.rows(slice(start, start + rows)) for start in range(0, len(batch.y), rows))
 
 
 def every(batches: Batches, step: int) -> Batch:
