@@ -66,6 +66,17 @@ PARTS = (
         ("tasks.methods.raguel.rerank.lists:refits", "tasks.methods.raguel.rerank.lists:means"),
     ),
     Part(
+        "adjusted: judged effect, parts, files left out, places",
+        "adjust",
+        (
+            "tasks.methods.adjusted.adjust.examination:Examination.of",
+            "tasks.methods.adjusted.algorithm.examined:examine",
+            "tasks.methods.adjusted.algorithm.choices:grid",
+            "tasks.methods.adjusted.adjust.examination:tables_of",
+        ),
+        [],
+    ),
+    Part(
         "table of verdicts",
         "measure",
         (

@@ -47,7 +47,9 @@ class AdjustedSettings(MethodSettings):
         "the form `linear`",
     )
     cross: bool = Field(False, description="a further rung with the other protected attributes")
-    splits: int = Field(20, ge=1, le=1000, description="splits of aipw; one above 200,000 rows")
+    splits: int = Field(
+        20, ge=1, le=1000, description="splits of aipw; fewer where they have more than 200,000 rows together"
+    )
     folds: int = Field(5, ge=2, le=50, description="folds of aipw")
     minimum_events: int = Field(10, ge=1, le=1_000_000, description="fewest denials, and approvals, of a group")
 

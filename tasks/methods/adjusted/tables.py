@@ -54,9 +54,9 @@ ADJUSTED = Table(
         Column(
             "method",
             "string",
-            "how the fit was made; firth is penalised, for a fit without a maximum",
+            "how the fit was made; limit: columns tell some decisions by themselves; firth: penalised, without a limit",
             nullable=True,
-            codes=("newton", "firth", "cells", "streamed"),
+            codes=("newton", "limit", "firth", "cells", "streamed"),
         ),
         REASON,
     ),

@@ -98,10 +98,14 @@ class CstSettings(MethodSettings):
         "does not reach (tests that the attribute moves nothing at all)",
     )
     null_draws: int = Field(
-        199, ge=0, le=100_000, description="permutations behind the p of `st_effect`; p is at least 1 / (1 + draws)"
+        199,
+        ge=0,
+        le=100_000,
+        description="most permutations behind the p of `st_effect`; p is at least 1 / (1 + draws), and the 20th that "
+        "is as high is the last",
     )
     null_rows: int = Field(
-        10_000, ge=1, description="rows of a group and its reference above which the p of `st_effect` is not computed"
+        15_000, ge=1, description="rows of a group and its reference above which the p of `st_effect` is not computed"
     )
     sensitivity: bool = Field(
         True, description="whether all is computed again without each edge out of the protected attribute"

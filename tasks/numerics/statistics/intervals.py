@@ -1,5 +1,6 @@
 """Shares and means: tests, confidence intervals and comparisons."""
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -84,6 +85,10 @@ def as_said(limit: float) -> float:
 
 
 ProportionInterval = Literal["newcombe", "agresti_caffo", "wald"]
+
+MOST_TAILS = 200_000
+"""p-values that are kept at a time, some 40 MB."""
+_TAILS: dict[tuple[float, ...], float] = {}
 
 FURTHEST = 37.0
 """Normal quantile whose tail is about the smallest that a double holds in full (6e-300)."""
@@ -190,6 +195,21 @@ def _wilson(z: Floats | np.float64, events: Floats, n: Floats) -> Floats:
 
 
 def _tail(pair: Pair, tau: float) -> Floats:
+    """The p-values of ``(u,)`` pairs, each solved once in a process: groups and neighbours meet the same few counts."""
+    keys = list(zip(*(counts.tolist() for counts in pair), itertools.repeat(tau), strict=False))
+    unsolved = [place for place, key in enumerate(keys) if key not in _TAILS]
+    solved: list[float] = []
+    if unsolved:
+        solved = _solved_tail(Pair(*(counts[unsolved] for counts in pair)), tau).tolist()
+    new = dict(zip((keys[place] for place in unsolved), solved, strict=True))
+    p = np.array([new[key] if key in new else _TAILS[key] for key in keys])
+    if len(_TAILS) + len(new) > MOST_TAILS:
+        _TAILS.clear()
+    _TAILS.update(new)
+    return p
+
+
+def _solved_tail(pair: Pair, tau: float) -> Floats:
     """The p-values of ``(u,)`` pairs; 0 or 1 where the bound is on one side of ``tau`` at every z looked at."""
     above = _newcombe(np.float64(FURTHEST), *pair) >= tau
     below = _newcombe(np.float64(-FURTHEST), *pair) <= tau

@@ -1,7 +1,7 @@
 """Logistic regression, refits on resamples, influence functions and propensity strata."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -103,15 +103,31 @@ def _rows(columns: Columns, values: Floats, numbers: Floats, squared: bool) -> F
 # Scope: one fit of arrays in memory. Separated fits are penalised where they are needed.
 
 
-STEPS = 25
+STEPS = 60
 """Newton steps without convergence are a sign of separation."""
+RIDGE_STEPS = 100
+SOON = 12
+"""After so many it is looked whether the likelihood rises without end along a step."""
+TOLD = "columns tell some outcomes by themselves"
 LARGEST = 15.0
-"""So is a coefficient of this size (columns are standardised or 0 and 1)."""
+"""So is a coefficient of this size without convergence (columns are standardised or 0 and 1)."""
 EXTREME = 1e-8
 """So is a fitted probability this near to 0 or 1."""
 SMALL = 1e-8
 """Newton stops when no coefficient moves by more."""
+FLAT = 1e-5
+"""A smaller share of the largest gain of a row along a step counts as none."""
+PERFECT = 1e-9
+"""A row is fitted perfectly whose probability is so near to its outcome."""
+RANK = 1e-13
+"""Least eigenvalue of the cross products of columns, of length 1 over all rows, that tells them apart."""
 HALVINGS = 30
+BLOCK = 16_384
+"""Rows whose products are summed at a time, so that no second matrix of all rows is made."""
+MANY, SAMPLE = 200_000, 50_000
+"""With more rows than the first, steps begin at the fit of every so many-th row, so many as the second."""
+SAMPLE_RIDGE = 1e-3
+"""Least penalty of that fit, which rare categories may separate."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +142,8 @@ class LogitFit:
     """``(p, p)`` inverse of the information X'WX (with the penalty, where there is one)."""
     separated: str
     """The sign of separation; empty where the fit can be used."""
+    passes: int = 0
+    """Passes over the rows."""
 
     def influence(self, x: Floats, y: Floats) -> Floats:
         """``(n, p)`` influence of each row on the coefficients: H^-1 x_i (y_i - p_i)."""
@@ -146,23 +164,32 @@ def fit_logit(
             whatever the data, and is never called separated.
         weight: ``(n,)`` how much each row counts; all alike if left out.
     """
+    if len(x) > MANY:
+        some = slice(None, None, len(x) // SAMPLE)
+        few = fit_logit(x[some], y[some], start, max(ridge, SAMPLE_RIDGE), None if weight is None else weight[some])
+        start = few.coefficients
     b = np.zeros(x.shape[1]) if start is None else start.copy()
     penalty = np.full(len(b), ridge)
     penalty[0] = 0.0
     likelihood = log_likelihood(x @ b, y, weight) - 0.5 * float(penalty @ b**2)
-    converged = False
-    for _ in range(STEPS if ridge == 0 else 4 * STEPS):
+    converged, passes = False, 0
+    for _ in range(STEPS if ridge == 0 else RIDGE_STEPS):
+        passes += 1
         p = expit(x @ b)
         residual = y - p if weight is None else weight * (y - p)
-        step = solve(information(x, p, penalty, weight), x.T @ residual - penalty * b)
+        matrix = information(x, p, penalty, weight)
+        step = solve(matrix, x.T @ residual - penalty * b)
         if np.abs(step).max() <= SMALL:
             converged = True
             break
         b, likelihood = _ascend(x, y, b, step, penalty, likelihood, weight)
-        if ridge == 0 and np.abs(b).max() > 2 * LARGEST:
-            break
-    p = expit(x @ b)
-    return LogitFit(b, p, inverse(information(x, p, penalty, weight)), "" if ridge else _sign(b, p, converged))
+        if ridge == 0 and passes > SOON and passes % 2 == 0 and recedes(x, y, step):
+            return LogitFit(b, p, inverse(matrix), TOLD, passes)
+    if not converged:
+        p = expit(x @ b)
+        matrix = information(x, p, penalty, weight)
+    separated = "" if ridge or (converged and has_maximum(x, y, p)) else _sign(b, p)
+    return LogitFit(b, p, inverse(matrix), separated, passes)
 
 
 def log_likelihood(index: Floats, y: Floats, weight: Floats | None = None) -> float:
@@ -174,7 +201,15 @@ def log_likelihood(index: Floats, y: Floats, weight: Floats | None = None) -> fl
 def information(x: Floats, p: Floats, penalty: Floats | float = 0.0, weight: Floats | None = None) -> Floats:
     """``(p, p)`` X'WX with W = p (1 - p) times the weight of a row, and the penalty on its diagonal."""
     slope = p * (1 - p) if weight is None else weight * p * (1 - p)
-    matrix: Floats = (x * slope[:, None]).T @ x
+    matrix: Floats
+    if len(x) <= BLOCK:
+        matrix = (x * slope[:, None]).T @ x
+    else:
+        matrix, root = np.zeros((x.shape[1], x.shape[1])), np.sqrt(slope)[:, None]
+        for start in range(0, len(x), BLOCK):
+            rows = slice(start, start + BLOCK)
+            weighted = x[rows] * root[rows]
+            matrix += weighted.T @ weighted
     matrix.flat[:: len(matrix) + 1] += penalty
     return matrix
 
@@ -200,13 +235,33 @@ def _ascend(
     return b, likelihood
 
 
-def _sign(b: Floats, p: Floats, converged: bool) -> str:
-    """What shows that coefficients have no finite maximum."""
+def recedes(x: Floats, y: Floats, step: Floats) -> bool:
+    """Whether no row becomes less likely along a step, so that the likelihood may rise along it without end."""
+    gain = np.where(y > 0, 1.0, -1.0) * (x @ step)
+    return bool(gain.min() >= -FLAT * np.abs(gain).max())
+
+
+def has_maximum(x: Floats, y: Floats, p: Floats) -> bool:
+    """Whether coefficients at rest are a maximum, however large some are and however sure the fit is of some rows.
+
+    Far along a direction without a maximum nothing moves any more, as rounding leaves no residual of the rows that gain
+    there. These are fitted perfectly, and the others alone do not tell all columns apart.
+    """
+    perfect = np.abs(y - p) < PERFECT
+    if not perfect.any():
+        return True
+    length = np.sqrt((x**2).sum(axis=0))
+    rest = x[~perfect] / np.where(length > 0, length, 1.0)
+    return float(np.linalg.eigvalsh(rest.T @ rest)[0]) > RANK
+
+
+def _sign(b: Floats, p: Floats) -> str:
+    """What shows that coefficients have no finite maximum, where they are not at one."""
     if np.abs(b).max() > LARGEST:
         return f"a coefficient beyond {LARGEST:g}"
     if p.min() < EXTREME or p.max() > 1 - EXTREME:
         return "a fitted probability of 0 or 1"
-    return "" if converged else f"no convergence in {STEPS} steps"
+    return f"no convergence in {STEPS} steps"
 
 
 def inverse(matrix: Floats) -> Floats:
@@ -426,3 +481,19 @@ def p_of(observed: float, draws: Floats) -> float:
         return float("nan")
     finite = draws[np.isfinite(draws)]
     return (1 + int((finite >= observed).sum())) / (1 + len(finite))
+
+
+def sequential_p(observed: float, draws: Iterable[float], enough: int) -> float:
+    """One-sided p of a permutation test whose draws end with the ``enough``-th at or above the observed statistic.
+
+    It is then that number over the draws until there, else as ``p_of`` says; exact either way (Besag and Clifford
+    1991). Draws without a value do not count.
+    """
+    as_high = finite = 0
+    for draw in draws:
+        if np.isfinite(draw):
+            finite += 1
+            as_high += draw >= observed
+            if as_high == enough:
+                return enough / finite
+    return (1 + as_high) / (1 + finite)

@@ -49,13 +49,13 @@ def test_the_table_adds_up_parts_once_and_compares_the_largest_peaks(monkeypatch
             return {"steps": {"a": 60.0, "b": 40.0}, "rows": 50_000}
         *_, name, how = about
         peak = {WITH: 900.0, WITHOUT: 700.0 if name == "ablate" else 800.0}[how]
-        return {"parts": {part.name: 1.0 for part in PARTS if part.step == name}, "peak_mb": peak}
+        return {"parts": {part.name: 3.0 for part in PARTS if part.step == name}, "peak_mb": peak}
 
     monkeypatch.setattr(cost, "_run", run)
     lines = {each["what"]: each for each in cost._lines(SimpleNamespace(data=tmp_path, place=tmp_path))}
     counted = sum(not part.within for part in PARTS)
-    assert lines["all parts"]["cpu_s"] == pytest.approx(counted)
-    assert lines["all parts"]["ratio"] == pytest.approx(counted / 100)
+    assert lines["all parts"]["cpu_s"] == pytest.approx(3 * counted)
+    assert lines["all parts"]["ratio"] == pytest.approx(3 * counted / 100)
     assert lines["all parts"]["met"] == "missed"
     assert lines["largest peak of a step"]["peak_mb"] == pytest.approx(100)
     assert lines["FGCE: 199 relabelled draws"]["peak_mb"] == pytest.approx(200)

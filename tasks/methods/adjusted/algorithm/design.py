@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.numerics.statistics.regression import MANY
 
 # --------------------------------------------------------------------------------------------------------------------
 # Input of the ladder: applications with their decision, group and control columns, as arrays aligned by row.
@@ -289,7 +290,7 @@ def build_design(applications: Applications, rows: Rows, form: Form) -> Design:
     used = rows.used
     group = applications.group[used]
     present = [g for g in range(len(applications.groups)) if g != applications.reference and (group == g).any()]
-    columns = [np.ones((int(used.sum()), 1)), (group[:, None] == np.array(present, np.int32)).astype(np.float64)]
+    columns = [np.ones((int(used.sum()), 1)), group[:, None] == np.array(present, np.int32)]
     names, control = ["intercept", *(applications.groups[g] for g in present)], [-1] * (1 + len(present))
     ends, number = [len(names)], 0
     without: list[list[str]] = [[]]
@@ -301,17 +302,19 @@ def build_design(applications: Applications, rows: Rows, form: Form) -> Design:
             # what of a control gets no column, and why
             constant = not varies.any() and not coded.merged
             without[-1] += [f"{block_control.name} (constant)"] if constant else coded.merged
-            columns.append(coded.columns[:, varies])
+            varying = coded.columns[:, varies]
+            columns.append(varying if block_control.kind == "number" else varying.astype(np.uint8))
             names += [name for name, is_varying in zip(coded.names, varies, strict=True) if is_varying]
             control += [number] * int(varies.sum())
             number += 1
         ends.append(len(names))
-    x = np.hstack(columns)
+    x = np.hstack(columns).astype(np.float64, copy=False)
+    del columns
     is_independent = independent(x)
     starts = [0, *ends[:-1]]
     return Design(
         y=applications.denied[used].astype(np.float64),
-        x=x[:, is_independent],
+        x=x if is_independent.all() else x[:, is_independent],
         group=group,
         reference=applications.reference,
         indicators={g: 1 + place for place, g in enumerate(present)},
@@ -328,10 +331,15 @@ def build_design(applications: Applications, rows: Rows, form: Form) -> Design:
 
 def independent(x: Floats) -> Bools:
     """``(p,)`` columns that are no combination of those before them, by elimination in the scaled cross products."""
-    length = np.sqrt((x**2).sum(axis=0))
-    scaled = x / np.where(length > 0, length, 1.0)
-    residual_gram = scaled.T @ scaled
-    del scaled
+    if len(x) > MANY:
+        residual_gram = sum(x[start : start + MANY].T @ x[start : start + MANY] for start in range(0, len(x), MANY))
+        length = np.sqrt(np.diag(residual_gram))
+        residual_gram /= np.outer(np.where(length > 0, length, 1.0), np.where(length > 0, length, 1.0))
+    else:
+        length = np.sqrt((x**2).sum(axis=0))
+        scaled = x / np.where(length > 0, length, 1.0)
+        residual_gram = scaled.T @ scaled
+        del scaled
     is_independent = np.zeros(x.shape[1], np.bool_)
     for j in range(x.shape[1]):
         is_independent[j] = residual_gram[j, j] > COLLINEAR

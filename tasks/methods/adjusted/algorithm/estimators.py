@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from tasks.methods.adjusted.algorithm import regressions
-from tasks.methods.adjusted.algorithm.design import MOST_COLUMNS, Design
+from tasks.methods.adjusted.algorithm.design import MOST_COLUMNS, RARE, Design
 from tasks.methods.adjusted.algorithm.propensity import (
     Propensity,
     Support,
@@ -21,8 +21,18 @@ from tasks.methods.adjusted.algorithm.propensity import (
     pair_rows,
 )
 from tasks.methods.adjusted.algorithm.sensitivity import Sensitivity, e_value_of_effect, sensitivity
+from tasks.methods.adjusted.algorithm.streamed import Batch, fit_batches, split
 from tasks.numerics.arrays import Floats, Ints
-from tasks.numerics.statistics.regression import FEW_CLUSTERS, Estimate, LogitFit, estimate, fit_logit
+from tasks.numerics.statistics.regression import (
+    BLOCK,
+    FEW_CLUSTERS,
+    MANY,
+    Estimate,
+    LogitFit,
+    estimate,
+    fit_logit,
+    standard_error,
+)
 
 # --------------------------------------------------------------------------------------------------------------------
 # Wild cluster bootstrap of one least squares coefficient, for few clusters.
@@ -136,7 +146,7 @@ def _end(statistic: Statistic, weights: Floats, value: float, stride: float, alp
 
 
 Estimator = Literal["logit", "lpm", "overlap", "aipw", "expected"]
-Fit = Literal["newton", "firth", "cells", "streamed", ""]
+Fit = Literal["newton", "limit", "firth", "cells", "streamed", ""]
 
 
 @dataclass(frozen=True)
@@ -333,7 +343,10 @@ def linear_rows(
     """
     design = rung.design
     try:
-        fit = regressions.fit_linear(design.y, rung.x, design.cluster)
+        if len(design.y) > MANY:
+            fit = fit_batches(split(Batch(design.y, rung.x, design.cluster), BLOCK))
+        else:
+            fit = regressions.fit_linear(design.y, rung.x, design.cluster)
     except regressions.CollinearError as error:
         return {g: [rung.row(g, "lpm", "all", Estimate(reason=str(error)))] for g in rung.groups}
     return {g: [_row(rung, g, fit, names, rng, bootstrap)] for g in rung.groups}
@@ -386,7 +399,9 @@ OVER: tuple[Over, ...] = ("own", "all")
 
 
 def logit_rows(rung: Rung, start: Floats | None) -> tuple[dict[int, list[Effect]], Floats | None]:
-    """Effects of each group from one logit of all groups; from Firth's penalised fit where that is separated.
+    """Effects of each group from one logit of all groups.
+
+    Where that is separated they are those at its limit. Firth's penalised fit has the groups without one.
 
     Args:
         rung: Its rows and columns.
@@ -403,7 +418,7 @@ def logit_rows(rung: Rung, start: Floats | None) -> tuple[dict[int, list[Effect]
     first = None if start is None else np.concatenate([start, np.zeros(x.shape[1] - len(start))])
     fit = fit_logit(x, y, first)
     if fit.separated:
-        return _firth_rows(rung, fit), None
+        return _separated_rows(rung, fit), None
     effects: dict[int, list[Effect]] = {}
     for g in rung.groups:
         effects[g] = []
@@ -416,7 +431,66 @@ def logit_rows(rung: Rung, start: Floats | None) -> tuple[dict[int, list[Effect]
     return effects, fit.coefficients
 
 
-def _firth_rows(rung: Rung, separated: LogitFit) -> dict[int, list[Effect]]:
+def _separated_rows(rung: Rung, separated: LogitFit) -> dict[int, list[Effect]]:
+    """Effects at the limit of the likelihood, and of Firth's fit for the groups that have no limit."""
+    limit = regressions.fit_limit(rung.x, rung.design.y)
+    with_limit = [] if limit is None else [g for g in rung.groups if _has_limit(rung, g, limit)]
+    effects: dict[int, list[Effect]] = {}
+    if limit is not None:
+        effects = {g: [_limit_row(rung, g, over, limit) for over in OVER] for g in with_limit}
+    if len(effects) == len(rung.groups):
+        return effects
+    return _firth_rows(rung, separated, [g for g in rung.groups if g not in effects]) | effects
+
+
+def _has_limit(rung: Rung, group: int, limit: regressions.LimitFit) -> bool:
+    """Whether members and reference rows stay, and no group's indicator has a part in what separates the others."""
+    stays = set(rung.design.group[limit.rows].tolist())
+    indicators = list(rung.design.indicators.values())
+    return {group, rung.design.reference} <= stays and bool(limit.steady[indicators].all())
+
+
+def _limit_row(rung: Rung, group: int, over: Over, limit: regressions.LimitFit) -> Effect:
+    """The effect at the limit: over all rows of the group, or of the rung, of which those that left add nothing."""
+    design, place = rung.design, {int(column): at for at, column in enumerate(limit.columns)}
+    indicators = [place[column] for column in design.indicators.values() if column in place]
+    x, y = rung.x[np.ix_(limit.rows, limit.columns)], design.y[limit.rows]
+    inside = design.group[limit.rows] == group if over == "own" else np.ones(len(y), np.bool_)
+    every = int((design.group == group).sum()) if over == "own" else len(design.y)
+    changed = regressions.change(
+        limit.fit.coefficients, x[inside], place[design.indicators[group]], slice(1, 1 + len(indicators))
+    )
+    share = int(inside.sum()) / every
+    influence = np.zeros(len(design.y))
+    influence[limit.rows] = (x @ (limit.fit.inverse @ (share * changed.gradient))) * (y - limit.fit.fitted)
+    limit_estimate = estimate(
+        share * changed.effect,
+        standard_error(influence, design.cluster),
+        rung.level,
+        design.cluster,
+        _left_words(rung, limit),
+    )
+    is_told = np.ones(len(design.y), np.bool_)
+    is_told[limit.rows] = False
+    denied = share * changed.on + float(design.y[is_told & (design.group == group)].sum()) / every
+    coefficients = np.zeros(rung.x.shape[1])
+    coefficients[limit.columns] = limit.fit.coefficients
+    return _denial_logit_row(
+        rung, group, over, limit_estimate, denied if over == "own" else np.nan, coefficients, "limit"
+    )
+
+
+def _left_words(rung: Rung, limit: regressions.LimitFit) -> str:
+    """How many rows left, and with which columns; small counts are left out, as they may be withheld."""
+    rows = len(rung.design.y) - len(limit.rows)
+    count = f"{rows:,}" if rows >= RARE else f"fewer than {RARE}"
+    gone = sorted(set(range(rung.x.shape[1])) - set(limit.columns.tolist()))
+    names = ", ".join(rung.design.names[column] for column in gone)
+    words = f"{count} applications whose decision the columns tell by themselves add nothing"
+    return f"{words} ({names})" if names else words
+
+
+def _firth_rows(rung: Rung, separated: LogitFit, groups: Sequence[int]) -> dict[int, list[Effect]]:
     """Effects of the penalised fit; their intervals are the effects at the ends of the profile interval."""
     x, y = rung.x, rung.design.y
     reason = f"separated: {separated.separated}; Firth's penalised fit with profile intervals"
@@ -425,8 +499,8 @@ def _firth_rows(rung: Rung, separated: LogitFit) -> dict[int, list[Effect]]:
     fit = regressions.fit_firth(x, y)
     if not fit.converged:
         none = Estimate(reason=f"{reason}; it did not converge")
-        return {g: [rung.row(g, "logit", over, none, fit="firth") for over in OVER] for g in rung.groups}
-    return {g: _firth_row(rung, g, fit, reason) for g in rung.groups}
+        return {g: [rung.row(g, "logit", over, none, fit="firth") for over in OVER] for g in groups}
+    return {g: _firth_row(rung, g, fit, reason) for g in groups}
 
 
 def _firth_row(rung: Rung, group: int, fit: regressions.FirthFit, reason: str) -> list[Effect]:
@@ -476,23 +550,31 @@ POOR = 0.8
 """A smaller share of the group's rows on support is named in the reason."""
 
 
-def propensities(rung: Rung) -> dict[int, Propensity]:
-    """The propensity of each group; none on a rung with too many columns."""
-    if rung.too_wide:
-        return {}
-    return {group: fit_propensity(pair_rows(rung.design, group, rung.number)) for group in rung.groups}
+def propensities(rung: Rung) -> tuple[dict[int, Propensity], tuple[Support, ...]]:
+    """The propensity and support of each group; none on a rung with too many columns.
+
+    With many rows the columns of a pair are let go: ``weighted_rows`` takes them from the design once more.
+    """
+    of_group: dict[int, Propensity] = {}
+    support: list[Support] = []
+    for group in () if rung.too_wide else rung.groups:
+        propensity = fit_propensity(pair_rows(rung.design, group, rung.number))
+        support.append(measure_support(propensity, rung.number, group))
+        if len(rung.design.y) > MANY:
+            propensity = replace(propensity, pair=replace(propensity.pair, x=propensity.pair.x[:0].copy()))
+        of_group[group] = propensity
+    return of_group, tuple(support)
 
 
-def with_support(rung: Rung, propensity_of_group: dict[int, Propensity]) -> tuple[Rung, tuple[Support, ...]]:
-    """The rung with each group's support and a note where it is poor; and the rows of the support table."""
-    rows = tuple(measure_support(propensity, rung.number, group) for group, propensity in propensity_of_group.items())
+def with_support(rung: Rung, rows: tuple[Support, ...]) -> Rung:
+    """The rung with each group's support, and a note where it is poor."""
     comparable = {row.group: row.comparable for row in rows}
     notes: dict[int, tuple[str, ...]] = {
         group: (f"poor_support: {share:.0%} of the group have a propensity in [0.05, 0.95] at equal group sizes",)
         for group, share in comparable.items()
         if share < POOR
     }
-    return replace(rung, support=comparable, notes=notes), rows
+    return replace(rung, support=comparable, notes=notes)
 
 
 def weighted_rows(
@@ -510,6 +592,8 @@ def weighted_rows(
         expected = expected_denials(rung.design, rung.number, folds, splits, rng)
     for group in rung.groups:
         propensity = propensity_of_group.get(group)
+        if propensity is not None and not len(propensity.pair.x):
+            propensity = replace(propensity, pair=pair_rows(rung.design, group, rung.number))
         none = Estimate(reason=rung.too_wide)
         if "overlap" in estimators:
             effect = none if propensity is None else overlap_effect(propensity, rung.level)

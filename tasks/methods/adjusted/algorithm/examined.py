@@ -62,11 +62,14 @@ from tasks.methods.adjusted.algorithm.readings import (
     worst_of_undecided,
 )
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.statistics.regression import MANY
 
 PLACE_LEVELS = 60
 """Levels of a place that have a column of their own, the commonest."""
 FEWEST_OF_GROUP = 1
 """Denials, and approvals, of a group: the rule is fitted without it, and its error at the limit counts few denials."""
+PLACE_ROWS = 200_000
+"""Rows by which the effect with places is told; of more, every so many-th."""
 LEAST_ALLOWANCE = 0.002
 """A smaller allowance for bands changes no interval."""
 
@@ -201,19 +204,26 @@ class _Fitted:
     """Without the columns that say through whom an application went."""
     time: Rule | None
     """With the quarters of the applications."""
-    place: Rule | None
-    """With places."""
+    place: "_WithPlaces | None"
     carriers: Carriers
-    ended: "_Ended | None"
+    ended: Mapping[int, Undecided] | None
+    """Group -> its applications without a decision."""
 
 
 @dataclass(frozen=True)
-class _Ended:
-    """All applications with complete columns, and how those of the reference group end."""
+class _WithPlaces:
+    """The rule with places and the rule without them, on the same rows."""
 
-    rules: tuple[Rule, Rule]
-    group: Ints
-    cluster: Ints | None
+    rows: slice
+    base: Rule
+    rule: Rule
+
+    def reading(self, effect: Effect, cluster: Ints | None) -> Reading:
+        """The effect with places; the difference from the judged one is that of these rows."""
+        members, of_rows = effect.members[self.rows], None if cluster is None else cluster[self.rows]
+        judged = effect if len(self.base.y) == len(effect.members) else effect_on(self.base, members)
+        reading = reading_of(judged, effect_on(self.rule, members), self.rule, of_rows)
+        return replace(reading, value=effect.value + reading.difference) if judged is not effect else reading
 
 
 def examine(files: Files, rules: Rules, rng: np.random.Generator) -> list[Examined]:
@@ -253,6 +263,8 @@ def _counts(rows: Rows, group: int) -> tuple[int, int]:
 
 
 def _fit(files: Files, decided: Files, rows: Rows, rules: Rules) -> _Fitted:
+    used = decided.taken(rows.used)
+    ended = _ended(files, used) if rules.undecided and files.undecided.any() else None
     of_reference = rows.used & (decided.group == decided.reference)
     clipped = tuple(within_reference(control, of_reference) for control in decided.controls)
     applications = replace(decided, controls=clipped).applications()
@@ -266,7 +278,12 @@ def _fit(files: Files, decided: Files, rows: Rows, rules: Rules) -> _Fitted:
     for column in kept[1:]:
         for control in {design.control[column], design.partners.get(int(column), -1)} - {-1}:
             columns[names[control]].append(place_of[int(column)])
-    x = np.ascontiguousarray(design.x[:, kept])
+    if len(design.y) > MANY:  # without a second matrix: the intercept in place of the last indicator
+        x = design.x[:, design.first_control - 1 :]
+        x[:, 0] = 1.0
+    else:
+        x = np.ascontiguousarray(design.x[:, kept])
+    design = replace(design, x=np.zeros((0, design.x.shape[1])))  # the rule holds its columns
     reference = design.group == decided.reference
     rule = rule_of(x, design.y, reference)
     weighted = None
@@ -275,10 +292,7 @@ def _fit(files: Files, decided: Files, rows: Rows, rules: Rules) -> _Fitted:
         weight = weights_of_complete(rows.used, decided.denied.astype(np.int32), sides)[rows.used]
         weighted = rule_of(x, design.y, reference, weight)
     by_name = {name: np.array(places, np.int32) for name, places in columns.items()}
-    used = decided.taken(rows.used)
     through = np.concatenate([np.zeros(0, np.int32), *(by_name[name] for name in by_name if name in files.through)])
-    places = _place_columns(used, design) if rules.beside else np.zeros((len(design.y), 0))
-    ended = _ended(files, used) if rules.undecided and files.undecided.any() else None
     return _Fitted(
         used,
         design,
@@ -287,7 +301,7 @@ def _fit(files: Files, decided: Files, rows: Rows, rules: Rules) -> _Fitted:
         weighted,
         without_columns(rule, through) if len(through) else None,
         with_columns(rule, quarters) if (quarters := _quarter_columns(used)).shape[1] else None,
-        with_columns(rule, places) if places.shape[1] else None,
+        _with_places(used, rule) if rules.beside else None,
         Carriers.of(rule, by_name if rules.beside else {}, design.cluster),
         ended,
     )
@@ -315,9 +329,11 @@ def _examined(files: Files, decided: Files, rows: Rows, fitted: _Fitted, group: 
             left_out.append(_without_decision(files, effect, excess, group))
     if in_bands := _in_bands(fitted, members):
         results["bands"] = Reading(effect.value - in_bands, judged.plain, -in_bands, Error(0.0))
-    for name, other in (("through", fitted.through), ("time", fitted.time), ("place", fitted.place)):
+    for name, other in (("through", fitted.through), ("time", fitted.time)):
         if other is not None:
             results[name] = reading_of(effect, effect_on(other, members), rule, cluster)
+    if fitted.place is not None and effect.members[fitted.place.rows].any():
+        results["place"] = fitted.place.reading(effect, cluster)
     odds = odds_of_membership(rule.x, members, rule.reference) if rules.beside or rules.parts else None
     if rules.beside and odds is not None:
         value, influence = targeted(rule, effect, odds)
@@ -423,8 +439,8 @@ def _lacking(decided: Files, effect: Effect, group: int, weighted: Reading) -> I
         )
 
 
-def _ended(files: Files, used: Files) -> _Ended | None:
-    """How applications end; None where hardly any of those without a decision has its columns."""
+def _ended(files: Files, used: Files) -> dict[int, Undecided] | None:
+    """How applications of each group end; None where hardly any without a decision has its columns."""
     logged = {control.name for control in used.controls if control.scale == "log"}
     controls = tuple(replace(c, scale="log") if c.name in logged else c for c in files.controls)
     every = replace(files, controls=controls)
@@ -443,7 +459,12 @@ def _ended(files: Files, used: Files) -> _Ended | None:
         weight = weights_of_complete(rows.used, outcome, sides)[rows.used]
     reference = design.group == files.reference
     rules = undecided_rules(x, complete_files.denied, complete_files.undecided, reference, weight)
-    return _Ended(rules, design.group, design.cluster)
+    members = {group: design.group == group for group in others(every.applications())}
+    return {
+        group: undecided_effect(rules, of_group, design.cluster)
+        for group, of_group in members.items()
+        if of_group.any()
+    }
 
 
 def _undecided(files: Files, fitted: _Fitted, effect: Effect, group: int) -> Undecided | None:
@@ -452,10 +473,10 @@ def _undecided(files: Files, fitted: _Fitted, effect: Effect, group: int) -> Und
     ended = [int((files.undecided & side).sum()) for side in sides]
     if not any(ended):
         return None
-    if fitted.ended is None or not (members := fitted.ended.group == group).any():
+    if fitted.ended is None or group not in fitted.ended:
         counts = [(n, int(side.sum())) for n, side in zip(ended, sides, strict=True)]
         return undecided_rates(counts[0], counts[1], effect)
-    return undecided_effect(fitted.ended.rules, members, fitted.ended.cluster)
+    return fitted.ended[group]
 
 
 def _without_decision(files: Files, effect: Effect, excess: Undecided, group: int) -> LeftOut:
@@ -484,23 +505,36 @@ def _without_decision(files: Files, effect: Effect, excess: Undecided, group: in
 # Places as columns beside the rule, and bands.
 
 
-def _place_columns(used: Files, design: Design) -> Floats:
+def _with_places(used: Files, rule: Rule) -> _WithPlaces | None:
+    """The rule with places, on some of the rows where they are many; None without places."""
+    rows = slice(None, None, 1 + len(rule.y) // PLACE_ROWS)
+    of_rows = tuple(replace(place, values=place.values[rows]) for place in used.places)
+    columns = _place_columns(of_rows, rule.y[rows])
+    if not columns.shape[1]:
+        return None
+    base = rule
+    if rows.step > 1:
+        base = rule_of(rule.x[rows], rule.y[rows], rule.reference[rows], start=rule.coefficients)
+    return _WithPlaces(rows, base, with_columns(base, columns))
+
+
+def _place_columns(places: Sequence[Control], y: Floats) -> Floats:
     """``(n, q)`` the places, coded as controls are; the commonest levels have a column each."""
-    rows = np.ones(len(design.y), np.bool_)
+    rows = np.ones(len(y), np.bool_)
     coded = []
-    for place in used.places:
+    for place in places:
         values = place.values
         if place.kind == "number" and not are_codes(values):
             gone = ~np.isfinite(values)
             filled = np.where(gone, np.nanmean(values) if (~gone).any() else 0.0, values)
-            coded += [code_control(replace(place, values=filled), design.y > 0, rows, "squared").columns]
+            coded += [code_control(replace(place, values=filled), y > 0, rows, "squared").columns]
             coded += [gone[:, None].astype(np.float64)] if gone.any() else []
             continue
         levels, code, counts = np.unique(np.nan_to_num(values, nan=-1.0), return_inverse=True, return_counts=True)
         common = np.argsort(-counts, kind="stable")[: PLACE_LEVELS + 1]
         pooled = np.where(np.isin(code, common), code, len(levels)).astype(np.float64)
         pooled_place = replace(place, kind="category", values=pooled, categories=())
-        coded.append(code_control(pooled_place, design.y > 0, rows, "squared").columns)
+        coded.append(code_control(pooled_place, y > 0, rows, "squared").columns)
     columns = np.hstack(coded) if coded else np.zeros((len(rows), 0))
     return columns[:, columns.any(axis=0)]
 

@@ -11,6 +11,7 @@ Parts of a group: ``parts``. Files that the rule leaves out, places and bands: `
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
@@ -27,6 +28,8 @@ from tasks.methods.adjusted.algorithm.ladder import (
     choose,
     equation_of,
     of_groups,
+    same_terms,
+    some_rows,
     terms_of,
 )
 from tasks.numerics.arrays import Bools, Floats, Ints
@@ -44,8 +47,6 @@ LEAST_APPLICATIONS = 3.0
 """Of such a lender the error is at least so many applications."""
 MEMBERSHIP_ROWS, TIMES_MEMBERS = 10_000, 3
 """Reference rows by which membership is fitted: at least the first, or so many times the members."""
-FITTED_ROWS = 200_000
-"""Rows of the reference group by which terms are chosen; of more, every so many-th."""
 TWENTIETHS = tuple(place / 20 for place in range(1, 20))
 """Quantiles of a number at which a cut-off is looked for; two at once begin at every other one, the tenths."""
 MOST_PAIRS = 4
@@ -106,36 +107,67 @@ def with_reference_terms(design: Design, applications: Applications, used: Bools
     room = min(MOST_ADDED, events // EVENTS - columns)
     if room <= 0 or rung == 0:
         return design
-    terms = terms_of(design, applications, used, rung)
+    few, of_few, used_few = some_rows(design, applications, used)
+    terms = terms_of(few, of_few, used_few, rung)
     if not len(terms.first):
         return design
-    step = 1 + int(reference.sum()) // FITTED_ROWS
-    tested = np.zeros(len(reference), np.bool_)
-    tested[np.flatnonzero(reference)[::step]] = True
+    tested = few.group == few.reference
 
     def denial(chosen: list[int]) -> Equation:
         """Denial of the reference rows by the columns and the terms that are chosen."""
-        wide = added(design, terms, chosen, rung)
+        wide = added(few, terms, chosen, rung)
         x = wide.x[np.ix_(tested, np.r_[0, wide.first_control : wide.x.shape[1]])]
         return equation_of(wide, tested, x, wide.y[tested], logit=True)
 
     chosen = choose(denial([]), terms, min(room, SHARE))
-    chosen = of_groups(added(design, terms, chosen, rung), terms, chosen, rung, room)
+    chosen = of_groups(added(few, terms, chosen, rung), terms, chosen, rung, room)
     chosen += choose(denial(chosen), terms, room - len(chosen))
+    cuts = cut_offs(added(few, terms, chosen, rung), of_few, used_few, terms, chosen)
+    most = min(MOST_CUTS, events // EVENTS - columns - len(chosen))
+    steps = [] if cuts is None else choose(denial(chosen), cuts.terms, most)
+    if few is not design and chosen:
+        terms, chosen = same_terms(terms, chosen, design, applications, used, rung), list(range(len(chosen)))
     wide = added(design, terms, chosen, rung)
-    cuts = cut_offs(wide, applications, used, terms, chosen)
-    if cuts is None:
+    if cuts is None or not steps:
         return wide
-    steps = choose(denial(chosen), cuts, min(MOST_CUTS, events // EVENTS - columns - len(chosen)))
-    if not steps:
-        return wide
-    cut = added(wide, cuts, steps, rung)
+    if few is design:
+        cut = added(wide, cuts.terms, steps, rung)
+    else:
+        cut = added(wide, cuts.of_rows(design, applications, used, steps), list(range(len(steps))), rung)
     return replace(cut, terms=(*wide.terms, *cut.terms), partners={**wide.partners, **cut.partners})
+
+
+@dataclass(frozen=True)
+class CutOffs:
+    """Steps of numbers, and two at once."""
+
+    terms: Terms
+    ends: tuple[float, ...]
+    """Of each factor of the terms, above which number it is 1; NaN of one that is no step."""
+
+    def of_rows(self, design: Design, applications: Applications, used: Bools, steps: Sequence[int]) -> Terms:
+        """Some of the terms on other rows, in the order of ``steps``, in single precision."""
+        controls = [control for block in applications.blocks for control in block.controls]
+        pairs = np.stack([self.terms.first[steps], self.terms.second[steps]])
+        numbers, places = np.unique(pairs, return_inverse=True)
+        factors = np.empty((len(numbers), len(design.y)), np.float32)
+        for row, number in enumerate(numbers):
+            name, control = self.terms.names[number], int(self.terms.control[number])
+            if control < 0:
+                factors[row] = 1.0
+            elif math.isnan(self.ends[number]):
+                factors[row] = design.x[:, design.names.index(name)]
+            else:
+                factors[row] = controls[control].values[used] > self.ends[number]
+        first, second = places.reshape(pairs.shape).astype(np.int32)
+        names = tuple(self.terms.names[number] for number in numbers)
+        values: Any = factors
+        return Terms(values, first, second, names, self.terms.control[numbers])
 
 
 def cut_offs(
     design: Design, applications: Applications, used: Bools, terms: Terms, chosen: Sequence[int]
-) -> Terms | None:
+) -> CutOffs | None:
     """Steps of the numbers in the terms that are chosen, and two steps at once; None where no term has a number.
 
     A lender who denies where two numbers are high at once decides by a step. Hinges and their products come near to it
@@ -151,9 +183,11 @@ def cut_offs(
     controls = [control for block in applications.blocks for control in block.controls]
     meeting = [(int(terms.control[terms.first[k]]), int(terms.control[terms.second[k]])) for k in chosen]
     pairs = list(dict.fromkeys((min(pair), max(pair)) for pair in meeting if min(pair) >= 0))[:MOST_PAIRS]
-    factors, names, of, alone, odd = [np.ones(len(design.y))], [""], [-1], [], set()
+    factors, names, of, alone, odd, ends = [np.ones(len(design.y))], [""], [-1], [], set(), [float("nan")]
     for number in dict.fromkeys(control for pair in meeting for control in pair if control >= 0):
-        for place, (name, values, is_step) in enumerate(_steps(design, number, controls[number], used)):
+        for place, (name, values, end) in enumerate(_steps(design, number, controls[number], used)):
+            is_step = not math.isnan(end)
+            ends.append(end)
             alone += [len(factors)] if is_step else []
             odd |= {len(factors)} if is_step and place % 2 == 0 else set()
             factors.append(values)
@@ -170,21 +204,21 @@ def cut_offs(
     if not alone:
         return None
     first, second = np.array([*((0, k) for k in alone), *both], np.int32).T
-    return Terms(np.stack(factors), first, second, tuple(names), control_of)
+    return CutOffs(Terms(np.stack(factors), first, second, tuple(names), control_of), tuple(ends))
 
 
-def _steps(design: Design, number: int, control: Control, used: Bools) -> Iterator[tuple[str, Floats, bool]]:
-    """Steps of a number at its twentieths in the reference group, or the columns of another control as they are."""
+def _steps(design: Design, number: int, control: Control, used: Bools) -> Iterator[tuple[str, Floats, float]]:
+    """Steps of a number at its twentieths in the reference group, or the columns of another control and NaN."""
     columns = [j for j, own in enumerate(design.control) if own == number and j not in design.partners]
     values = control.values[used]
     ends = np.unique(np.quantile(values[design.group == design.reference], TWENTIETHS))
     if control.kind == "category" or len(ends) < 3:
-        yield from ((design.names[j], design.x[:, j], False) for j in columns)
+        yield from ((design.names[j], design.x[:, j], math.nan) for j in columns)
         return
     for end in ends:
         step = (values > end).astype(np.float64)
         if RARE <= step.sum() <= len(step) - RARE:
-            yield f"{control.name} cut at {end:.3g}", step, True
+            yield f"{control.name} cut at {end:.3g}", step, float(end)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -220,12 +254,12 @@ class Rule:
     def shifted(self, gradient: Floats) -> Floats:
         """``(n,)`` influence of the reference rows on a mean of p0 with this gradient by the coefficients."""
         rows, columns = int(self.reference.sum()), self.x.shape[1]
-        influence = np.zeros(len(self.y))
-        residual = self.y[self.reference] - self.p0[self.reference]
-        if self.weight is not None:
-            residual = residual * self.weight[self.reference]
         small_sample = math.sqrt(rows / max(rows - columns, 1))
-        influence[self.reference] = (self.x[self.reference] @ (self.inverse @ gradient)) * residual * small_sample
+        influence: Floats = self.x @ (self.inverse @ gradient)
+        influence *= np.where(self.reference, self.y - self.p0, 0.0)
+        if self.weight is not None:
+            influence *= self.weight
+        influence *= small_sample
         return influence
 
 

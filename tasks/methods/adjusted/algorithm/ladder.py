@@ -1,12 +1,12 @@
-"""The ladder: every rung, group and estimator, terms by double selection, and interactions."""
+"""The ladder: every rung, group and estimator, and terms by double selection."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from scipy.special import expit
-from scipy.stats import chi2, norm
+from scipy.stats import norm
 
 from tasks.methods.adjusted.algorithm import estimators
 from tasks.methods.adjusted.algorithm.design import (
@@ -21,13 +21,19 @@ from tasks.methods.adjusted.algorithm.design import (
     complete_rows,
     independent,
     level_name,
-    own_levels,
+    renumbered,
     standardised,
 )
+from tasks.methods.adjusted.algorithm.interactions import Interaction, interaction_rows
 from tasks.methods.adjusted.algorithm.propensity import Support
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
-from tasks.numerics.statistics.regression import Estimate, LogitFit, estimate, fit_logit, standard_error
+from tasks.numerics.statistics.regression import (
+    MANY,
+    fit_logit,
+    information,
+    standard_error,
+)
 
 # --------------------------------------------------------------------------------------------------------------------
 # Terms that may be added to a rung: hinges of numbers, and products across controls.
@@ -57,6 +63,11 @@ class Factor:
     sort: str
     """``plain`` (a number or an indicator), ``knot`` (a hinge alone), or side and rank of a hinge in products."""
 
+    @cached_property
+    def is_indicator(self) -> bool:
+        """Whether all values are 0 or 1."""
+        return bool(((self.values == 0) | (self.values == 1)).all())
+
 
 @dataclass(frozen=True)
 class Terms:
@@ -78,7 +89,10 @@ class Terms:
         pairs = np.stack([self.first[terms], self.second[terms]])
         factor_numbers, places = np.unique(pairs, return_inverse=True)
         first_places, two = places.reshape(pairs.shape)
-        factors = self.factors[factor_numbers][:, rows]
+        if isinstance(rows, slice):
+            factors = self.factors[:, rows][factor_numbers]
+        else:
+            factors = self.factors[np.ix_(factor_numbers, np.flatnonzero(rows) if rows.dtype == np.bool_ else rows)]
         products: Floats = factors[first_places]
         products *= factors[two]
         return products.T
@@ -102,10 +116,7 @@ def terms_of(design: Design, applications: Applications, used: Bools, rung: int)
         used: ``(n,)`` rows of the design.
         rung: Whose controls are looked at.
     """
-    controls = [control for block in applications.blocks[:rung] for control in block.controls]
-    factors = [Factor("", -1, np.ones(len(design.y)), "one")]
-    for number, control in enumerate(controls):
-        factors += _factors(design, number, control, used)
+    factors = list(_every_factor(design, applications, used, rung))
     pairs = [(0, k) for k, factor in enumerate(factors) if factor.sort == "knot"]
     pairs += [
         (i, j)
@@ -134,14 +145,36 @@ def terms_of(design: Design, applications: Applications, used: Bools, rung: int)
     return terms.kept(fit)
 
 
+def same_terms(
+    terms: Terms, chosen: Sequence[int], design: Design, applications: Applications, used: Bools, rung: int
+) -> Terms:
+    """Terms that were chosen on some of the rows, on all rows of a design, in single precision; in their order."""
+    pairs = np.stack([terms.first[chosen], terms.second[chosen]])
+    numbers, places = np.unique(pairs, return_inverse=True)
+    wanted, factors = set(numbers.tolist()), list[Factor]()
+    for number, factor in enumerate(_every_factor(design, applications, used, rung)):
+        if number in wanted:
+            factors.append(replace(factor, values=factor.values.astype(np.float32)))
+    first, second = places.reshape(pairs.shape).astype(np.int32)
+    names, control = tuple(factor.name for factor in factors), np.array([factor.control for factor in factors])
+    return Terms(np.stack([factor.values for factor in factors]), first, second, names, control)
+
+
+def _every_factor(design: Design, applications: Applications, used: Bools, rung: int) -> Iterator[Factor]:
+    """The factor 1, and those of all controls up to a rung, in the same order for all rows and for some."""
+    yield Factor("", -1, np.ones(len(design.y)), "one")
+    controls = [control for block in applications.blocks[:rung] for control in block.controls]
+    for number, control in enumerate(controls):
+        yield from _factors(design, number, control, used)
+
+
 def _meet(first: Factor, other: Factor) -> bool:
     """Whether two factors make a product: plain ones, hinges of one rank, a hinge at the median with a level."""
     if "knot" in (first.sort, other.sort):
         return False
     if "plain" in (first.sort, other.sort):
         hinge, plain = (first, other) if other.sort == "plain" else (other, first)
-        is_indicator = bool(((plain.values == 0) | (plain.values == 1)).all())
-        return hinge.sort == "plain" or (hinge.sort == "above 0" and is_indicator)
+        return hinge.sort == "plain" or (hinge.sort == "above 0" and plain.is_indicator)
     return first.sort[-1] == other.sort[-1]
 
 
@@ -183,22 +216,44 @@ def added(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
     width = design.widths[rung]
     if not chosen:
         return design
-    # standardised residuals of the terms, given the controls and the terms before
-    basis, columns = np.linalg.qr(design.x[:, np.r_[0, design.first_control : width]])[0], []
-    for term in terms.values(slice(None), np.array(chosen, np.int32)).T:
-        residual = term - basis @ (basis.T @ term)
-        columns.append(standardised(residual - basis @ (basis.T @ residual)))
-        basis = np.column_stack([basis, columns[-1] / np.sqrt(len(residual))])
+    if len(design.y) > MANY:
+        x = _beside(design, terms, chosen, width)
+    else:
+        # standardised residuals of the terms, given the controls and the terms before
+        basis, columns = np.linalg.qr(design.x[:, np.r_[0, design.first_control : width]])[0], []
+        for term in terms.values(slice(None), np.array(chosen, np.int32)).T:
+            residual = term - basis @ (basis.T @ term)
+            columns.append(standardised(residual - basis @ (basis.T @ residual)))
+            basis = np.column_stack([basis, columns[-1] / np.sqrt(len(residual))])
+        x = np.hstack([design.x[:, :width], np.column_stack(columns)])
     first, second = terms.control[terms.first[chosen]], terms.control[terms.second[chosen]]
     return replace(
         design,
-        x=np.hstack([design.x[:, :width], np.column_stack(columns)]),
+        x=x,
         names=(*design.names[:width], *(terms.name(k) for k in chosen)),
         control=(*design.control[:width], *(int(term) for term in second)),
         widths=(*design.widths[:rung], width + len(chosen)),
         partners={width + place: int(term) for place, term in enumerate(first) if term >= 0},
         terms=tuple(terms.name(k) for k in chosen),
     )
+
+
+def _beside(design: Design, terms: Terms, chosen: list[int], width: int) -> Floats:
+    """``(n, width + terms)`` columns of many rows with the same residuals, by cross products in place of a basis."""
+    x = np.empty((len(design.x), width + len(chosen)))
+    x[:, :width] = design.x[:, :width]
+    gram = 4 * information(x[:, :width], np.full(len(x), 0.5))
+    of_groups = slice(1, design.first_control)
+    gram[of_groups], gram[:, of_groups] = 0.0, 0.0
+    bread = np.linalg.pinv(gram, hermitian=True)
+    for place, number in enumerate(chosen, width):
+        residual = terms.values(slice(None), np.array([number], np.int32))[:, 0].astype(np.float64)
+        for _ in range(2):
+            products = x[:, :place].T @ residual
+            share = np.concatenate([bread @ products[:width], products[width:] / len(residual)])
+            residual -= x[:, :place] @ share
+        x[:, place] = standardised(residual)
+    return x
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -225,6 +280,8 @@ CHUNK = 2048
 """Rows with terms in memory at a time."""
 FACTOR_ROWS = 200_000
 """Rows with factors in memory a second time."""
+LOOKED_AT_ROWS, LOOKED_AT_MEMBERS = 60_000, 20_000
+"""Rows of the reference group, and of each other group, by which the terms of more than ``MANY`` rows are chosen."""
 
 
 @dataclass(frozen=True)
@@ -268,18 +325,45 @@ def with_terms(design: Design, applications: Applications, used: Bools, rung: in
     room = min(MOST_ADDED, _room(design.y) - width, MOST_COLUMNS - width)
     if room <= 0 or rung == 0 or fit_logit(design.x[:, :width], design.y).separated:
         return design
-    terms = terms_of(design, applications, used, rung)
+    few, of_few, used_few = some_rows(design, applications, used)
+    terms = terms_of(few, of_few, used_few, rung)
     if not len(terms.first):
         return design
-    chosen = choose(_denial(design, rung), terms, min(room, SHARE))
-    chosen = of_groups(added(design, terms, chosen, rung), terms, chosen, rung, room)
-    chosen += choose(_denial(added(design, terms, chosen, rung), rung), terms, room - len(chosen))
+    chosen = choose(_denial(few, rung), terms, min(room, SHARE))
+    chosen = of_groups(added(few, terms, chosen, rung), terms, chosen, rung, room)
+    chosen += choose(_denial(added(few, terms, chosen, rung), rung), terms, room - len(chosen))
+    if few is not design and chosen:
+        terms, chosen = same_terms(terms, chosen, design, applications, used, rung), list(range(len(chosen)))
     while chosen:
         wide = added(design, terms, chosen, rung)
         if independent(wide.x).all() and not fit_logit(wide.x, wide.y).separated:
             return wide
         chosen = chosen[:-1]
     return design
+
+
+def some_rows(design: Design, applications: Applications, used: Bools) -> tuple[Design, Applications, Bools]:
+    """Of more than ``MANY`` rows every so many-th of each group, to choose terms by; else all rows."""
+    if len(design.y) <= MANY:
+        return design, applications, used
+    parts = []
+    for group in (design.reference, *design.indicators):
+        rows = np.flatnonzero(design.group == group)
+        most = LOOKED_AT_ROWS if group == design.reference else LOOKED_AT_MEMBERS
+        parts.append(rows[:: 1 + len(rows) // most])
+    rows = np.sort(np.concatenate(parts))
+    at = np.flatnonzero(used)[rows]
+    blocks = tuple(
+        replace(block, controls=tuple(replace(control, values=control.values[at]) for control in block.controls))
+        for block in applications.blocks
+    )
+    cluster = None if applications.cluster is None else applications.cluster[at]
+    few = replace(
+        applications, denied=applications.denied[at], group=applications.group[at], blocks=blocks, cluster=cluster
+    )
+    of_design = None if design.cluster is None else renumbered(design.cluster[rows])
+    x, y = design.x[rows], design.y[rows]
+    return replace(design, x=x, y=y, group=design.group[rows], cluster=of_design), few, np.ones(len(rows), np.bool_)
 
 
 def of_groups(design: Design, terms: Terms, chosen: list[int], rung: int, room: int) -> list[int]:
@@ -410,201 +494,6 @@ def _scores(equation: Equation, terms: Terms) -> Floats:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Effects that differ by a column: group x column terms, one block at a time.
-#
-# For each group and block the logit of the judged rung gets the group's indicator times the columns of the block: a
-# number's own column (not its square), a category's indicators. Where that fit is separated, each column has a fit
-# alone.
-# Joint Wald tests by column with the sandwich, Holm (1979) over all columns of a group. The effect is reported at the
-# column's 10th, 50th and 90th percentile; at every level of a category without order. A level that the design does not
-# tell apart (rare ones) or that applicants of one side alone have is left out: the fit says nothing of it.
-
-
-PERCENTILES = (10, 50, 90)
-
-
-@dataclass(frozen=True)
-class Interaction:
-    """The effect of a group at one value of a column, and the test that it differs by the column."""
-
-    group: int
-    block: str
-    column: str
-    terms: int
-    """Degrees of freedom of the test."""
-    statistic: float = math.nan
-    """Wald's chi-square."""
-    p: float = math.nan
-    p_holm: float = math.nan
-    """Over the columns of the group."""
-    percentile: int | None = None
-    """None for a category without order, and where there is a reason."""
-    at: float = math.nan
-    """The column's value there, in the user's units or the number of the category."""
-    value: float = math.nan
-    """Average marginal effect over the group's members, the column set to that value."""
-    low: float = math.nan
-    high: float = math.nan
-    se: float = math.nan
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class _Fit:
-    """A logit with interaction terms of one group and block."""
-
-    x: Floats
-    """``(n, p + k)`` columns of the rung, then the terms."""
-    column: int
-    """The group's indicator."""
-    of: tuple[int, ...]
-    """``(k,)`` which column of the rung a term is of."""
-    fit: LogitFit
-
-
-def interaction_rows(
-    applications: Applications, used: Bools, design: Design, rung: int, groups: tuple[int, ...], level: float
-) -> tuple[Interaction, ...]:
-    """Interactions of each group with the controls of each block up to a rung; reasons alone where that is separated.
-
-    Args:
-        applications: For the values of the controls.
-        used: ``(n,)`` rows of the design.
-        design: All columns.
-        rung: The judged rung; interactions are with the controls of blocks up to it.
-        groups: Those that are judged.
-        level: Of the intervals.
-    """
-    x = design.x[:, : design.widths[rung]]
-    start = fit_logit(x, design.y)
-    interactions = []
-    for group in groups:
-        if start.separated:
-            reason = f"separated: {start.separated}"
-            interactions += [
-                Interaction(group, block.name, control.name, 0, reason=reason)
-                for block in applications.blocks[:rung]
-                for control in block.controls
-            ]
-            continue
-        rows, number = [], 0
-        for block in applications.blocks[:rung]:
-            numbers = list(range(number, number + len(block.controls)))
-            together = _fit(design, x, group, numbers, start)
-            for place, control in zip(numbers, block.controls, strict=True):
-                fit = _fit(design, x, group, [place], start) if together.fit.separated else together
-                rows += _of_control(design, fit, group, block.name, control, place, used, level)
-            number += len(block.controls)
-        interactions += _holm(rows)
-    return tuple(interactions)
-
-
-def _fit(design: Design, x: Floats, group: int, controls: list[int], start: LogitFit) -> _Fit:
-    """The logit with the group times the first column of each number and all indicators of each category."""
-    column, of = design.indicators[group], []
-    for j in range(design.first_control, x.shape[1]):
-        squared = design.names[j].endswith(" squared") and design.control[j] == design.control[j - 1]
-        if design.control[j] in controls and not squared:
-            of.append(j)
-    wide = np.hstack([x, x[:, of] * x[:, [column]]])
-    is_independent = independent(wide)
-    is_independent[: x.shape[1]] = True
-    terms = tuple(j for j, keep in zip(of, is_independent[x.shape[1] :], strict=True) if keep)
-    wide = wide[:, is_independent]
-    first = np.concatenate([start.coefficients, np.zeros(len(terms))])
-    return _Fit(wide, column, terms, fit_logit(wide, design.y, first))
-
-
-def _of_control(
-    design: Design,
-    interaction_fit: _Fit,
-    group: int,
-    block: str,
-    control: Control,
-    number: int,
-    used: Bools,
-    level: float,
-) -> list[Interaction]:
-    """Test of one control and the effects at its values; one row with a reason where there is no test, or no value."""
-    width = interaction_fit.x.shape[1] - len(interaction_fit.of)
-    places = [width + k for k, j in enumerate(interaction_fit.of) if design.control[j] == number]
-    base = Interaction(group, block, control.name, len(places))
-    if not places:
-        return [replace(base, reason="no variation within the group")]
-    if interaction_fit.fit.separated:
-        return [replace(base, reason=f"separated: {interaction_fit.fit.separated}")]
-    influence = interaction_fit.fit.influence(interaction_fit.x, design.y)[:, places]
-    statistic, p = _wald(interaction_fit.fit.coefficients[places], influence, design)
-    tested = replace(base, statistic=statistic, p=p)
-    values = control.values[used]
-    rows = {}
-    for percentile, at in _values(design, control, group, used):
-        effect = _effect_at(design, interaction_fit, group, number, int(np.argmax(values == at)), level)
-        rows[at] = replace(
-            tested, percentile=percentile, at=at, value=effect.value, low=effect.low, high=effect.high, se=effect.se
-        )
-    return list(rows.values()) or [replace(tested, reason="no level of its own that both sides have")]
-
-
-def _values(design: Design, control: Control, group: int, used: Bools) -> list[tuple[int | None, float]]:
-    """Percentiles of a number or an ordered category, or all levels, without those that the fit cannot estimate."""
-    values = control.values[used]
-    percentile_values: list[tuple[int | None, float]] = [
-        (percentile, float(np.quantile(values, percentile / 100, method="closest_observation")))
-        for percentile in PERCENTILES
-    ]
-    if control.kind == "number":
-        return percentile_values
-    member = design.group == group
-    shared_levels = set(own_levels(control, used, design.names)) & set(values[member]) & set(values[~member])
-    return (
-        [percentile_value for percentile_value in percentile_values if percentile_value[1] in shared_levels]
-        if control.ordered
-        else [(None, at) for at in sorted(shared_levels)]
-    )
-
-
-def _wald(b: Floats, influence: Floats, design: Design) -> tuple[float, float]:
-    """Joint Wald chi-square of terms with the sandwich covariance of their influence ``(n, k)``, and its p."""
-    if design.cluster is not None:
-        count = int(design.cluster.max()) + 1
-        influence = np.column_stack([np.bincount(design.cluster, influence_column) for influence_column in influence.T])
-        influence = influence * math.sqrt(count / max(count - 1, 1))
-    covariance = influence.T @ influence
-    if np.linalg.matrix_rank(covariance, hermitian=True) < len(b):
-        return math.nan, math.nan
-    statistic = float(b @ np.linalg.solve(covariance, b))
-    return statistic, float(chi2.sf(statistic, len(b)))
-
-
-def _effect_at(design: Design, interaction_fit: _Fit, group: int, number: int, row: int, level: float) -> Estimate:
-    """Average effect over the group's members, the control's columns set to those of a row that has the value."""
-    x = interaction_fit.x[design.group == group].copy()
-    width = x.shape[1] - len(interaction_fit.of)
-    control_columns = [j for j in range(width) if design.control[j] == number]
-    x[:, control_columns] = interaction_fit.x[row, control_columns]
-    x[:, width:] = x[:, list(interaction_fit.of)]
-    x[:, interaction_fit.column] = 1.0
-    off = x.copy()
-    off[:, interaction_fit.column] = 0.0
-    off[:, width:] = 0.0
-    p1, p0 = expit(x @ interaction_fit.fit.coefficients), expit(off @ interaction_fit.fit.coefficients)
-    gradient = ((p1 * (1 - p1)) @ x - (p0 * (1 - p0)) @ off) / len(x)
-    influence = (interaction_fit.x @ (interaction_fit.fit.inverse @ gradient)) * (design.y - interaction_fit.fit.fitted)
-    return estimate(float((p1 - p0).mean()), standard_error(influence, design.cluster), level, design.cluster)
-
-
-def _holm(rows: list[Interaction]) -> list[Interaction]:
-    """The rows of a group with p-values adjusted over its columns (Holm 1979)."""
-    by_column = {(row.block, row.column): row.p for row in rows if not math.isnan(row.p)}
-    adjusted, highest = {}, 0.0
-    for place, (column, p) in enumerate(sorted(by_column.items(), key=lambda pair: pair[1])):
-        highest = max(highest, min(1.0, (len(by_column) - place) * p))
-        adjusted[column] = highest
-    return [replace(row, p_holm=adjusted.get((row.block, row.column), math.nan)) for row in rows]
-
-
-# --------------------------------------------------------------------------------------------------------------------
 # The ladder: every rung, group and estimator of one decision maker and protected attribute.
 #
 # All rungs use the same rows, those that are complete on the last one. Groups with too few denials or approvals are
@@ -659,6 +548,8 @@ def climb(applications: Applications, settings: AdjustedSettings, level: float, 
     chosen = design
     if design is not None and judged_rung is not None and settings.terms == "selected" and settings.form == "squared":
         chosen = with_terms(design, applications, rows.used, judged_rung)
+        if len(design.y) > MANY and design.widths[judged_rung] == design.x.shape[1]:
+            design = replace(design, x=chosen.x[:, : design.x.shape[1]])  # one matrix for both
     effects: list[estimators.Effect] = []
     support: list[Support] = []
     start: Floats | None = None
@@ -731,8 +622,8 @@ def _climb_rung(
     rng: np.random.Generator,
 ) -> tuple[dict[int, list[estimators.Effect]], Floats | None, tuple[Support, ...]]:
     """Effects by group, coefficients for the next rung, and support."""
-    scores = estimators.propensities(rung)
-    rung, support = estimators.with_support(rung, scores)
+    scores, support = estimators.propensities(rung)
+    rung = estimators.with_support(rung, support)
     effects_by_estimator: dict[tuple[int, estimators.Estimator], list[estimators.Effect]] = {}
     if "logit" in settings.estimators:
         by_group, start = estimators.logit_rows(rung, start)

@@ -14,9 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from tasks.methods.adjusted.algorithm.expected import Effect, Rule, error_of
-from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.statistics.regression import MANY
 
 MOST_LEVELS = 60
 """Levels of a column that are looked at, the commonest."""
@@ -130,8 +132,8 @@ class _Column:
     inside: Inside
     split: Split
     level: int
-    members: Bools
-    """``(n,)``."""
+    n: int
+    """Members."""
     n_reference: int
     mean: float
     """The members' mean of y - p0."""
@@ -143,6 +145,11 @@ class _Column:
     """``(k,)`` of the effect by the rule's coefficients, with its sign turned."""
     least: float
     """Error of a part where nobody differs: by p0 (1 - p0)."""
+
+    def members(self, rows: slice = slice(None)) -> Bools:
+        """Members of the group who are in the part, of some rows."""
+        inside: Bools = self.inside.effect.members[rows] & (self.split.code[rows] == self.level)
+        return inside
 
 
 def parts_of(
@@ -185,7 +192,7 @@ def parts_of(
                 column.inside.group,
                 column.split.column,
                 column.split.levels[column.level],
-                int(column.members.sum()),
+                column.n,
                 column.n_reference,
                 value,
                 se,
@@ -209,39 +216,67 @@ def critical_values(correlation: Floats, draws: int, rng: np.random.Generator) -
 
 
 def _columns(rule: Rule, inside: Inside, splits: Sequence[Split], rules: Rules) -> Iterator[_Column]:
-    """The parts of a group that are looked at."""
-    variance, residual = rule.p0 * (1 - rule.p0), rule.y - rule.p0
-    of_group = inside.effect.members
+    """The parts of a group that are looked at; sums of all levels of a split are taken at once."""
+    of_group, reference = np.flatnonzero(inside.effect.members), np.flatnonzero(rule.reference)
+    p0 = rule.p0
+    residuals = [rule.y[rows] - p0[rows] for rows in (of_group, reference)]
+    variances = [p0[rows] * (1 - p0[rows]) for rows in (of_group, reference)]
+    odds = inside.odds[reference]
     for split in splits:
-        counts = np.bincount(split.code[of_group & (split.code >= 0)], minlength=len(split.levels))
-        for level in np.sort(np.argsort(-counts, kind="stable")[:MOST_LEVELS]):
+        codes = [split.code[rows] for rows in (of_group, reference)]
+        width = len(split.levels)
+        counts, of_reference = (np.bincount(code[code >= 0], minlength=width) for code in codes)
+        commonest = np.sort(np.argsort(-counts, kind="stable")[:MOST_LEVELS])
+        enough = (counts >= rules.minimum_n) & (counts <= LARGEST_SHARE * inside.effect.n)
+        enough &= of_reference >= rules.minimum_n
+        if not enough[commonest].any():
+            continue
+        spread, spread_of_reference = (
+            _by_level(code, variance, width) for code, variance in zip(codes, variances, strict=True)
+        )
+        enough &= np.minimum(spread, spread_of_reference) >= LEAST_VARIANCE
+        mean = _by_level(codes[0], residuals[0], width)
+        weight = _by_level(codes[1], odds, width)
+        taken_out = _by_level(codes[1], odds * residuals[1], width)
+        squares = _by_level(codes[1], odds**2 * variances[1], width)
+        slopes = _sums_of_rows(rule.x, of_group, codes[0], variances[0], width)
+        of_rule = _sums_of_rows(rule.x, reference, codes[1], odds * variances[1], width)
+        for level in commonest[enough[commonest]]:
             n = int(counts[level])
-            if n < rules.minimum_n or n > LARGEST_SHARE * inside.effect.n:
-                continue
-            inside_level = split.code == level
-            members, reference = of_group & inside_level, rule.reference & inside_level
-            n_reference = int(reference.sum())
-            if n_reference < rules.minimum_n:
-                continue
-            if min(variance[members].sum(), variance[reference].sum()) < LEAST_VARIANCE:
-                continue
-            odds = inside.odds[reference]
-            weight = float(odds.sum())
-            gradient = variance[members] @ rule.x[members] / n
-            gradient -= (odds * variance[reference]) @ rule.x[reference] / weight
-            of_reference = float((odds**2) @ variance[reference]) / weight**2
+            gradient = slopes[level] / n - of_rule[level] / weight[level]
             yield _Column(
                 inside,
                 split,
                 int(level),
-                members,
-                n_reference,
-                float(residual[members].mean()),
-                float(odds @ residual[reference]) / weight,
-                weight,
+                n,
+                int(of_reference[level]),
+                float(mean[level]) / n,
+                float(taken_out[level]) / float(weight[level]),
+                float(weight[level]),
                 gradient,
-                math.sqrt(float(variance[members].sum()) / n**2 + of_reference),
+                math.sqrt(float(spread[level]) / n**2 + float(squares[level]) / float(weight[level]) ** 2),
             )
+
+
+def _by_level(code: Ints, values: Floats, width: int) -> Floats:
+    """``(width,)`` sums of values by level; rows in none do not count."""
+    sums: Floats = np.bincount(code + 1, values, width + 1)[1:]  # type: ignore[assignment]
+    return sums
+
+
+def _sums_of_rows(x: Floats, rows: Longs, code: Ints, weight: Floats, width: int) -> Floats:
+    """``(width, k)`` weighted sums of some rows of ``x`` by their level; those in none do not count."""
+    order = np.argsort(code, kind="stable")
+    order = order[np.searchsorted(code[order], 0) :]
+    ends = np.searchsorted(code[order], np.arange(width + 1))
+    sums = np.zeros((width, x.shape[1]))
+    for start in range(0, len(order), MANY):
+        some = order[start : start + MANY]
+        inside = np.clip(ends - start, 0, len(some))
+        sums += (
+            sparse.csr_matrix((weight[some], np.arange(len(some)), inside), shape=(width, len(some))) @ x[rows[some]]
+        )
+    return sums
 
 
 def _cross_products(
@@ -256,27 +291,34 @@ def _cross_products(
     slopes = np.stack([column.gradient for column in columns]) @ rule.inverse
     reference_rows, k = int(rule.reference.sum()), rule.x.shape[1]
     factor = math.sqrt(reference_rows / max(reference_rows - k, 1))
-    residual, sizes = rule.y - rule.p0, [int(column.members.sum()) for column in columns]
+    residual = rule.y - rule.p0
+    of_rule = np.where(rule.reference, -factor * residual, 0.0)
     cross = np.zeros((count + len(groups),) * 2)
 
-    def influence(part: slice, place: int) -> Floats:
-        """Of the rows of a slice on one part."""
-        column = columns[place]
-        inside = column.members[part] * (residual[part] - column.mean) / sizes[place]
-        inside_level = rule.reference[part] & (column.split.code[part] == column.level)
-        outside = inside_level * column.inside.odds[part] * (residual[part] - column.taken_out) / column.weight
-        through_rule = rule.reference[part] * (rule.x[part] @ slopes[place]) * residual[part] * factor
-        out: Floats = inside - outside - through_rule
-        return out
+    def influence(part: slice, places: slice) -> Floats:
+        """``(parts, rows)`` of the rows of a slice on some parts."""
+        through_rule: Floats = slopes[places] @ rule.x[part].T
+        through_rule *= of_rule[part]
+        own, reference = residual[part], rule.reference[part]
+        for out, column in zip(through_rule, columns[places], strict=True):
+            inside_level = column.split.code[part] == column.level
+            inside = np.flatnonzero(inside_level & column.inside.effect.members[part])
+            outside = np.flatnonzero(inside_level & reference)
+            out[inside] += (own[inside] - column.mean) / column.n
+            out[outside] -= column.inside.odds[part][outside] * (own[outside] - column.taken_out) / column.weight
+        return through_rule
 
+    stacked = np.empty((count + len(groups), min(CHUNK, rows)))
     for start in range(0, rows, CHUNK):
         part = slice(start, start + CHUNK)
-        pieces = [influence(part, place) for place in range(count)]
-        stacked = np.stack([*pieces, *(inside.effect.influence[part] for inside in groups)])
-        cross += stacked @ stacked.T
+        width = min(CHUNK, rows - start)
+        stacked[:count, :width] = influence(part, slice(None))
+        stacked[count:, :width] = [inside.effect.influence[part] for inside in groups]
+        cross += stacked[:, :width] @ stacked[:, :width].T
     if cluster is not None:
         for place, column in enumerate(columns):
-            if len(np.unique(cluster[column.members])) >= FEWEST_CLUSTERS:
-                every = influence(slice(None), place)
-                by_clusters[place] = error_of(every, column.members, rule.reference, cluster).se
+            members = column.members()
+            if len(np.unique(cluster[members])) >= FEWEST_CLUSTERS:
+                (every,) = influence(slice(None), slice(place, place + 1))
+                by_clusters[place] = error_of(every, members, rule.reference, cluster).se
     return cross, by_clusters

@@ -63,9 +63,8 @@ def pair_rows(design: Design, group: int, rung: int) -> Pair:
     is_independent = independent(x)
     names = tuple(design.names[column] for column in columns[is_independent])
     cluster = None if design.cluster is None else renumbered(design.cluster[rows])
-    return Pair(
-        rows, design.y[rows], design.group[rows] == group, np.ascontiguousarray(x[:, is_independent]), names, cluster
-    )
+    x = x if is_independent.all() else x[:, is_independent]
+    return Pair(rows, design.y[rows], design.group[rows] == group, np.ascontiguousarray(x), names, cluster)
 
 
 def fit_propensity(pair: Pair) -> Propensity:
@@ -281,7 +280,10 @@ def _fit_many(x: Floats, y: Floats, in_training: Bools, start: Floats, curvature
     penalty[0] = 0.0
     moving = np.arange(in_training.shape[1])
     for _ in range(STEPS):
-        residual = np.where(in_training[:, moving], y[:, None] - expit(x @ b[:, moving]), 0.0)
+        residual = x @ b[:, moving]
+        expit(residual, out=residual)
+        np.subtract(y[:, None], residual, out=residual)
+        residual *= in_training if len(moving) == in_training.shape[1] else in_training[:, moving]
         step = curvature @ (x.T @ residual - penalty * b[:, moving])
         b[:, moving] += step
         moving = moving[~(np.abs(step).max(axis=0) <= SMALL)]
@@ -302,8 +304,8 @@ def _fit_many(x: Floats, y: Floats, in_training: Bools, start: Floats, curvature
 
 CLIPPED = (0.01, 0.99)
 """Propensities are clipped here, which bounds a weight by 99."""
-ONE_SPLIT = 200_000
-"""Above so many rows a single split is used: splits hardly differ there."""
+SPLIT_ROWS = 200_000
+"""Most rows of all splits together, but for one split: the more rows, the less splits differ."""
 
 ONE_FOLD = "one_cluster: all rows of a group are held out together, and nothing is left to fit"
 
@@ -326,10 +328,10 @@ def expected_denials(design: Design, rung: int, folds: int, splits: int, rng: np
         design: Rows and columns.
         rung: Whose controls the model has.
         folds: Parts of a split.
-        splits: Random splits; one above 200,000 rows.
+        splits: Random splits; fewer where they have more than 200,000 rows together.
         rng: Draws the splits.
     """
-    many = 1 if len(design.y) > ONE_SPLIT else splits
+    many = min(splits, max(1, math.ceil(SPLIT_ROWS / len(design.y))))
     if design.cluster is None:
         fold = draw_folds(design.group, folds, many, rng)
     else:
@@ -338,7 +340,8 @@ def expected_denials(design: Design, rung: int, folds: int, splits: int, rng: np
     reference = design.group == design.reference
     if _held_out_whole(fold, reference):
         return Expected(fold, folds, np.full(fold.shape, np.nan))
-    x = np.ascontiguousarray(x[:, independent(x[reference])])
+    is_independent = independent(x[reference])
+    x = x if is_independent.all() else np.ascontiguousarray(x[:, is_independent])
     fits = fit_without_folds(x[reference], design.y[reference], fold[:, reference], folds)
     return Expected(fold, folds, predict(x, fits, fold))
 

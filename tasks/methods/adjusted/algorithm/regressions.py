@@ -1,17 +1,23 @@
-"""Least squares, Firth's logit and average marginal effects."""
+"""Least squares, logits of separated decisions (their limit, and Firth's fit) and average marginal effects."""
 
 import math
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its part `stats` is loaded on first use: a spec is read without it
 from scipy.special import expit
 
-from tasks.numerics.arrays import Floats, Ints
+from tasks.methods.adjusted.algorithm.design import independent
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.statistics.regression import (
+    FLAT,
+    MANY,
     Estimate,
     LogitFit,
     estimate,
+    has_maximum,
     information,
     inverse,
     log_likelihood,
@@ -119,24 +125,92 @@ def cluster_sums(scores: Floats, cluster: Ints, clusters: int) -> Floats:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Firth's penalised logistic regression, for groups or categories without a denial or without an approval.
+# The limit of the maximum likelihood where columns tell some decisions by themselves.
+#
+# Coefficients then grow without end along a direction of recession, in which no row loses likelihood (Albert and
+# Anderson 1984). The rows that gain along it are fitted perfectly at the limit: they leave, with the columns that the
+# other rows no longer tell apart, and what is left has a maximum. Average effects are those of the limit: a row that
+# left has a probability of 0 or 1 for either group, and adds nothing.
+
+
+LIMIT_STEPS, LIMIT_SMALL = 200, 1e-8
+LONGEST = 5.0
+"""No coefficient moves by more in one step (``maxstep`` of the R package logistf)."""
+SURE = 1e-6
+"""A row leaves once its fitted probability is so near to its decision."""
+STEADY = 1e-2
+"""A column that moves along a direction by a smaller share of the largest gain has no part in it."""
+
+
+@dataclass(frozen=True)
+class LimitFit:
+    """A maximum likelihood fit of the rows and columns that are left at the limit."""
+
+    rows: Longs
+    """``(m,)`` rows that stay, ascending."""
+    columns: Longs
+    """``(q,)`` columns that stay, ascending."""
+    steady: Bools
+    """``(p,)`` columns that have no part in any direction of recession."""
+    fit: LogitFit
+    """Of the rows and columns that stay."""
+
+
+def fit_limit(x: Floats, y: Floats) -> LimitFit | None:
+    """The limit of a logit whose likelihood has no maximum; None where there is none, or nothing is left of it.
+
+    Args:
+        x: ``(n, p)`` design of full rank, intercept first.
+        y: ``(n,)`` 0 or 1.
+    """
+    rows, columns, steady = np.arange(len(y)), np.arange(x.shape[1]), np.ones(x.shape[1], np.bool_)
+    b = np.zeros(x.shape[1])
+    for passes in range(1, LIMIT_STEPS + 1):
+        p = expit(x @ b)
+        matrix = information(x, p)
+        step = solve(matrix, x.T @ (y - p))
+        longest = float(np.abs(step).max())
+        if longest <= LIMIT_SMALL:
+            fit = LogitFit(b, p, inverse(matrix), "", passes)
+            return LimitFit(rows, columns, steady, fit) if has_maximum(x, y, p) else None
+        b = b + step * min(1.0, LONGEST / longest)
+        if passes % 2:
+            continue
+        gain = np.where(y > 0, 1.0, -1.0) * (x @ step)
+        largest = float(np.abs(gain).max())
+        leaves = (gain > FLAT * largest) & (np.abs(y - p) < SURE)
+        if gain.min() < -FLAT * largest or not leaves.any() or leaves.all():
+            continue
+        steady[columns[np.abs(step) > STEADY * largest]] = False
+        rows, x, y = rows[~leaves], x[~leaves], y[~leaves]
+        is_independent = independent(x)
+        columns, x, b = columns[is_independent], x[:, is_independent], b[is_independent]
+        if log_likelihood(x @ b, y) < -len(y) * math.log(2):  # less than at 0
+            b = np.zeros(len(b))
+    return None
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Firth's penalised logistic regression, for groups that columns tell the decisions of, so that there is no limit.
 #
 # The likelihood times the root of the determinant of the information (Jeffreys' prior) has a finite maximum where the
 # likelihood has none (Firth 1993; Heinze and Schemper 2002). Intervals are of the profile penalised likelihood: a Wald
 # interval of a separated fit is meaningless.
 
 
-STEPS = 200
+STEPS, HALVINGS = 200, 25
 SMALL = 1e-7
 """A fit has converged when no coefficient moves by more."""
-LONGEST = 5.0
-"""No coefficient moves by more in one step (``maxstep`` of the R package logistf)."""
 FARTHEST = 40.0
 """A profile that has not fallen enough so far from the estimate, and as far beyond zero, has no end."""
 MOST_FITS = 25
 """Of one end: one that is not found by then counts as none, which makes the interval wider."""
 NEAR = 1e-6
 """Tolerance of the profile to the quantile at an end."""
+MEMORY = 6
+"""Steps from which the next one is extrapolated."""
+SHORT = 1.0
+"""A step is extrapolated once no coefficient moves by more."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +224,8 @@ class FirthFit:
     inverse: Floats
     """``(p, p)`` inverse information."""
     converged: bool
+    passes: int = 0
+    """Passes over the rows."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +235,7 @@ class Profile:
     low: Floats | None
     """``(p,)`` coefficients at the lower end, the others at their best there; None where there is no end."""
     high: Floats | None
+    passes: int = 0
 
 
 @dataclass(frozen=True)
@@ -174,6 +251,9 @@ class _Point:
 def fit_firth(x: Floats, y: Floats, start: Floats | None = None, fixed_column: int | None = None) -> FirthFit:
     """Maximise log L(b) + log det(X'WX) / 2 (Firth 1993) by steps I^-1 U*, U* = X'(y - p + h (1/2 - p)).
 
+    These steps shrink by a constant share. So the last ones are extrapolated to where they would end (Anderson 1965;
+    Walker and Ni 2011), and the result is taken if the penalised likelihood does not fall there.
+
     Args:
         x: ``(n, p)`` design of full rank; h is the diagonal of its weighted hat matrix.
         y: ``(n,)`` 0 or 1.
@@ -182,7 +262,9 @@ def fit_firth(x: Floats, y: Floats, start: Floats | None = None, fixed_column: i
     """
     point = _at(x, y, np.zeros(x.shape[1]) if start is None else start)
     free = np.arange(x.shape[1]) != (-1 if fixed_column is None else fixed_column)
-    converged = False
+    converged, passes = False, 1
+    moves, changes = deque[Floats](maxlen=MEMORY), deque[Floats](maxlen=MEMORY)
+    before: tuple[Floats, Floats] | None = None
     for _ in range(STEPS):
         p = point.fitted
         hat = p * (1 - p) * np.einsum("ij,ij->i", x @ inverse(point.information), x)
@@ -193,11 +275,34 @@ def fit_firth(x: Floats, y: Floats, start: Floats | None = None, fixed_column: i
         converged = longest <= SMALL
         if converged:
             break
-        reached = _ascend(x, y, point, step * min(1.0, LONGEST / longest))
+        if before is not None:
+            moves.append(point.b - before[0])
+            changes.append(step - before[1])
+        before = (point.b, step)
+        reached, tried = _extrapolated(x, y, point, step, moves, changes)
+        if reached is None:
+            reached, passes_of_step = _ascend(x, y, point, step * min(1.0, LONGEST / longest))
+            tried += passes_of_step
+        passes += tried
         if reached is point:
             break
         point = reached
-    return FirthFit(point.b, point.likelihood, inverse(point.information), converged)
+    return FirthFit(point.b, point.likelihood, inverse(point.information), converged, passes)
+
+
+def _extrapolated(
+    x: Floats, y: Floats, point: _Point, step: Floats, moves: Sequence[Floats], changes: Sequence[Floats]
+) -> tuple[_Point | None, int]:
+    """Where the last steps lead to, if the penalised likelihood does not fall there; and passes over the rows."""
+    if not changes or np.abs(step).max() >= SHORT:
+        return None, 0
+    of_steps, of_moves = np.column_stack(list(changes)), np.column_stack(list(moves))
+    share = np.linalg.lstsq(of_steps, step, rcond=1e-10)[0]
+    move = step - (of_moves + of_steps) @ share
+    if np.abs(move).max() >= LONGEST:
+        return None, 0
+    reached = _at(x, y, point.b + move)
+    return (reached if reached.likelihood >= _least(point) else None), 1
 
 
 def penalised(x: Floats, y: Floats, b: Floats) -> float:
@@ -211,8 +316,8 @@ def profile_interval(x: Floats, y: Floats, fit: FirthFit, column: int, level: fl
     Heinze and Schemper (2002), section 2.3.
     """
     quantile = float(scipy.stats.chi2.ppf(level, 1)) ** 0.5
-    low, high = (_end(x, y, fit, column, quantile, side) for side in (-1, 1))
-    return Profile(low, high)
+    (low, first), (high, second) = (_end(x, y, fit, column, quantile, side) for side in (-1, 1))
+    return Profile(low, high, first + second)
 
 
 def _at(x: Floats, y: Floats, b: Floats) -> _Point:
@@ -224,38 +329,51 @@ def _at(x: Floats, y: Floats, b: Floats) -> _Point:
     return _Point(b, fitted, matrix, likelihood)
 
 
-def _ascend(x: Floats, y: Floats, point: _Point, step: Floats) -> _Point:
-    """The step, halved until the penalised likelihood does not fall beyond rounding; the point itself if it does."""
-    least = point.likelihood - 1e-12 * abs(point.likelihood)
-    for _ in range(25):
+def _least(point: _Point) -> float:
+    """The least likelihood that is no fall beyond rounding."""
+    return point.likelihood - 1e-12 * abs(point.likelihood)
+
+
+def _ascend(x: Floats, y: Floats, point: _Point, step: Floats) -> tuple[_Point, int]:
+    """The step, halved until the penalised likelihood does not fall; the point itself if it does. And the passes."""
+    for passes in range(1, 1 + HALVINGS):
         reached = _at(x, y, point.b + step)
-        if reached.likelihood >= least:
-            return reached
+        if reached.likelihood >= _least(point):
+            return reached, passes
         step = step / 2
-    return point
+    return point, HALVINGS
 
 
-def _end(x: Floats, y: Floats, fit: FirthFit, column: int, quantile: float, side: int) -> Floats | None:
-    """Coefficients at one end of the profile interval, None where the profile does not fall so far.
+def _end(x: Floats, y: Floats, fit: FirthFit, column: int, quantile: float, side: int) -> tuple[Floats | None, int]:
+    """Coefficients at one end of the profile interval, None where the profile does not fall so far; and the passes.
 
-    The signed root of twice the fall is nearly linear in the coefficient: false position on it, within a bracket.
+    The signed root of twice the fall is nearly linear in the coefficient: false position on it, within a bracket. A fit
+    starts on the line through the two nearest ones.
     """
     direction = fit.inverse[column] / fit.inverse[column, column]
     inner, outer = (0.0, -quantile), (np.inf, np.inf)  # distance from the estimate, root of the fall less the quantile
     away = quantile * float(np.sqrt(fit.inverse[column, column]))
     farthest = max(FARTHEST, 2 * float(abs(fit.coefficients[column])))
+    places, passes = [(0.0, fit.coefficients)], 0
     for _ in range(MOST_FITS):
         if away > farthest:
             break
-        restricted_fit = fit_firth(x, y, fit.coefficients + side * away * direction, fixed_column=column)
+        start = fit.coefficients + side * away * direction
+        if len(places) > 1:
+            (first, b), (second, other) = sorted(places, key=lambda place: abs(place[0] - away))[:2]
+            start = b + (other - b) * ((away - first) / (second - first))
+            start[column] = fit.coefficients[column] + side * away
+        restricted_fit = fit_firth(x, y, start, fixed_column=column)
+        passes += restricted_fit.passes
         excess = max(2 * (fit.likelihood - restricted_fit.likelihood), 0.0) ** 0.5 - quantile
         if abs(excess) <= NEAR:
-            return restricted_fit.coefficients
+            return restricted_fit.coefficients, passes
+        places.append((away, restricted_fit.coefficients))
         inner, outer = ((away, excess), outer) if excess < 0 else (inner, (away, excess))
         if outer[0] - inner[0] <= 1e-9 * max(1.0, inner[0]):
-            return restricted_fit.coefficients
+            return restricted_fit.coefficients, passes
         away = _next(inner, outer, farthest)
-    return None
+    return None, passes
 
 
 def _next(inner: tuple[float, float], outer: tuple[float, float], farthest: float) -> float:
@@ -308,6 +426,18 @@ def change(coefficients: Floats, x: Floats, column: int, indicators: slice, weig
         weight: ``(m,)`` how much each row counts; all alike if left out.
     """
     share = np.full(len(x), 1 / len(x)) if weight is None else weight / weight.sum()
+    if len(x) <= MANY:
+        return _change(coefficients, x, column, indicators, share)
+    on, off, gradients = 0.0, 0.0, np.zeros((2, len(coefficients)))
+    for start in range(0, len(x), MANY):
+        rows = slice(start, start + MANY)
+        some = _change(coefficients, x[rows], column, indicators, share[rows])
+        on, off = on + some.on, off + some.off
+        gradients += some.on_gradient, some.off_gradient
+    return Change(on, off, *gradients)
+
+
+def _change(coefficients: Floats, x: Floats, column: int, indicators: slice, share: Floats) -> Change:
     base = x.copy()
     base[:, indicators] = 0.0
     index = base @ coefficients

@@ -36,6 +36,11 @@ Batches = Callable[[], Iterator[Batch]]
 """Each call begins a new pass over the same rows in the same order."""
 
 
+def split(batch: Batch, rows: int) -> Batches:
+    """Rows in memory as batches of so many."""
+    return lambda: (batch.rows(slice(start, start + rows)) for start in range(0, len(batch.y), rows))
+
+
 def every(batches: Batches, step: int) -> Batch:
     """Every ``step``-th row in one batch, whichever way the rows are split; one pass."""
     rows_read, y, x = 0, list[Floats](), list[Floats]()

@@ -34,7 +34,7 @@ from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.encoding import Columns
 from tasks.numerics.problem import Counterfactuals
 from tasks.numerics.results import Aggregate, Inference
-from tasks.numerics.statistics.regression import DesignRows, p_of, propensity, relabelled, strata
+from tasks.numerics.statistics.regression import DesignRows, propensity, relabelled, sequential_p, strata
 from tasks.numerics.statistics.sampling import Asked
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -131,7 +131,13 @@ def resample(group: Ints, size: int, rng: np.random.Generator) -> Longs:
 # standard error (studentised), so that strata with more noise weigh no more under one label than under the other.
 # Errors come from least squares residuals here, (y_j - z_j'b)^2 / (1 - h_j)^2: a logistic regression for every
 # permutation would be most of the cost, and a permutation test is exact with any statistic.
+#
+# Labels are permuted until so many are at or above the observed one, and as often as the settings say where there are
+# fewer (Besag and Clifford 1991): a p that is not small needs no more digits, and the test stays exact.
 
+
+ENOUGH = 20
+"""Permutations at or above the observed statistic with which no more are drawn."""
 
 TOO_MANY_ROWS = "too_many_rows"
 """Reason of a refusal: the search and its permutations would take longer than the rest of the audit."""
@@ -150,11 +156,13 @@ class Ground(NamedTuple):
 def randomization_p(ground: Ground, member: Bools, stratum: Longs, draws: int, rng: np.random.Generator) -> float:
     """One-sided p of "no higher than with labels permuted": (1 + #{null >= observed}) / (1 + draws).
 
+    Where 20 are as high after fewer draws, it is 20 / draws.
+
     Args:
         ground: The rows.
         member: ``(q,)`` members of the group.
         stratum: ``(q,)`` labels are permuted within these.
-        draws: Permutations.
+        draws: Most permutations.
         rng: Permutes labels.
 
     Returns:
@@ -163,8 +171,8 @@ def randomization_p(ground: Ground, member: Bools, stratum: Longs, draws: int, r
     observed = studentised(ground, member)
     if not np.isfinite(observed):
         return float("nan")
-    null = np.array([studentised(ground, relabelled(member, stratum, rng)) for _ in range(draws)])
-    return p_of(observed, null)
+    null = (studentised(ground, relabelled(member, stratum, rng)) for _ in range(draws))
+    return sequential_p(observed, null, ENOUGH)
 
 
 def studentised(ground: Ground, member: Bools) -> float:

@@ -11,7 +11,7 @@ from tasks.methods.cst.algorithm import contrasts, neighbours
 from tasks.methods.cst.algorithm.contrasts import DeepLists, designs_of
 from tasks.methods.cst.algorithm.effects import Ground, randomization_p, studentised
 from tasks.methods.cst.settings import CstSettings
-from tasks.numerics.statistics.regression import propensity, strata
+from tasks.numerics.statistics.regression import propensity, sequential_p, strata
 
 QUICK = settings(deadline=None, max_examples=examples(10))
 
@@ -97,3 +97,25 @@ def test_decisions_that_never_differ_have_no_p():
     ground = ground_of(drawn)._replace(denied=np.zeros(300))
     assert np.isnan(studentised(ground, drawn.member))
     assert np.isnan(randomization_p(ground, drawn.member, np.zeros(300, np.int64), 9, np.random.default_rng(0)))
+
+
+def test_permutations_end_with_the_twentieth_that_is_as_high_and_the_p_stays_uniform():
+    """Besag and Clifford 1991: without an effect p at or below any level is as likely as the level, ties among ends."""
+    rng, p, asked = np.random.default_rng(11), [], []
+    for _ in range(4_000):
+        observed, *draws = rng.normal(size=200)
+        made = iter(draws)
+        p.append(sequential_p(observed, made, 20))
+        asked.append(199 - len(list(made)))
+    for level in (0.01, 0.05, 0.1, 0.2, 0.5):
+        assert abs(np.mean(np.array(p) <= level + 1e-12) - level) < 4 * (level * (1 - level) / 4_000) ** 0.5
+    assert min(p) == 1 / 200
+    assert np.mean(asked) < 75
+    high = [number for number, one in zip(asked, p, strict=True) if one > 0.5]
+    assert max(high) < 40
+
+
+def test_draws_without_a_value_do_not_count():
+    assert sequential_p(1.0, [np.nan, 2.0, 0.0, np.nan, 1.0], 2) == 2 / 3
+    assert sequential_p(1.0, [np.nan, 2.0, 0.0], 2) == 2 / 3
+    assert sequential_p(1.0, [0.0, 0.0, 0.0], 2) == 1 / 4

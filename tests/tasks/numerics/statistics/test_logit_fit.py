@@ -72,6 +72,27 @@ def test_separated_data_are_told(data: tuple[Floats, Floats, np.ndarray]) -> Non
     assert fit_logit(x, np.where(x[:, 1] == 1, 0.0, (x[:, 3] + x[:, 4] > 0.3))).separated
 
 
+def test_a_large_intercept_and_sure_rows_are_no_separation() -> None:
+    rng = np.random.default_rng(6)
+    score = 20 + 3 * rng.normal(size=4_000)
+    x = np.column_stack([np.ones(4_000), score])
+    y = (rng.random(4_000) < 1 / (1 + np.exp(-2.5 * (score - 20)))).astype(float)
+    fit = fit_logit(x, y)
+    assert fit.separated == ""
+    assert fit.coefficients[0] < -30
+    assert fit.fitted.min() < 1e-8
+    np.testing.assert_allclose(x.T @ (y - fit.fitted), 0, atol=1e-6)
+
+
+@pytest.mark.parametrize("far", [1.0, 40.0])
+def test_rows_far_out_that_a_column_tells_are_separated_whatever_its_scale(far: float) -> None:
+    """The larger the value, the smaller the coefficient at which rounding ends all steps."""
+    rng = np.random.default_rng(7)
+    alone = np.arange(500) < 12
+    x = np.column_stack([np.ones(500), rng.normal(size=500), far * alone])
+    assert fit_logit(x, np.where(alone, 1.0, rng.random(500) < 0.3)).separated
+
+
 def test_a_ridge_fit_of_separated_data_is_finite(data: tuple[Floats, Floats, np.ndarray]) -> None:
     x, _, _ = data
     y = (x[:, 2] > 0).astype(float)

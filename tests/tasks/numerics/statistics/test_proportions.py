@@ -118,6 +118,23 @@ def test_no_width_gives_p_0_or_1():
     assert intervals.p_values(all_or_nothing, "newcombe", 0.0) == pytest.approx([0, 1, 0.5], abs=1e-9)
 
 
+def test_kept_p_are_those_of_pairs_solved_alone(monkeypatch):
+    rng = np.random.default_rng(5)
+    n = rng.integers(5, 40, (2, 300))
+    of = Pair(*(part.astype(float) for part in (rng.integers(0, n[0]), n[0], rng.integers(0, n[1]), n[1])))
+    monkeypatch.setattr(intervals, "_TAILS", {})
+    monkeypatch.setattr(intervals, "MOST_TAILS", 200)
+    once, alone = intervals.p_values(of, "newcombe", 0.05), []
+    for place in range(300):
+        one = Pair(*(part[[place]] for part in of))
+        monkeypatch.setattr(intervals, "_TAILS", {})
+        alone += intervals.p_values(one, "newcombe", 0.05).tolist()
+        monkeypatch.setattr(intervals, "_TAILS", dict(list(intervals._TAILS.items())[:1]))
+    assert once.tolist() == alone
+    assert intervals.p_values(of, "newcombe", 0.05).tolist() == alone
+    assert intervals.p_values(of, "newcombe", 0.0).tolist() != alone
+
+
 def test_p_beyond_what_is_looked_for():
     assert intervals.p_values(pair(1000, 1000, 0, 1000), "newcombe", 0.0).tolist() == [0.0]
     assert intervals.p_values(pair(0, 15, 15, 15), "newcombe", 0.5).tolist() == [1.0]

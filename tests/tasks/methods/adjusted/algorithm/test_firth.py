@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from tasks.methods.adjusted.algorithm.regressions import FirthFit, fit_firth, penalised, profile_interval
+from tasks.methods.adjusted.algorithm.regressions import FirthFit, fit_firth, fit_limit, penalised, profile_interval
 from tasks.numerics.arrays import Floats
 from tasks.numerics.statistics.regression import fit_logit
 
@@ -61,3 +61,44 @@ def test_with_many_rows_it_is_the_maximum_likelihood_fit() -> None:
     y = (rng.random(20_000) < 1 / (1 + np.exp(1 - x[:, 1]))).astype(float)
     assert isinstance(fit_firth(x, y), FirthFit)
     np.testing.assert_allclose(fit_firth(x, y).coefficients, fit_logit(x, y).coefficients, atol=1e-3)
+
+
+def test_its_steps_are_extrapolated_to_where_they_lead() -> None:
+    """Some 280 passes by the steps alone."""
+    rng = np.random.default_rng(3)
+    kind = rng.integers(0, 6, 2_000)
+    x = np.column_stack([np.ones(2_000), rng.random(2_000) < 0.2, kind[:, None] == np.arange(1, 6)]).astype(float)
+    y = ((rng.random(2_000) < 0.2) & (kind < 4)).astype(float)
+    fit = fit_firth(x, y)
+    assert fit.converged
+    hat = fit_hat(x, fit.coefficients)
+    p = 1 / (1 + np.exp(-x @ fit.coefficients))
+    np.testing.assert_allclose(x.T @ (y - p + hat * (0.5 - p)), 0, atol=1e-5)
+    ends = profile_interval(x, y, fit, 1, 0.95)
+    assert fit.passes + ends.passes < 120
+
+
+def fit_hat(x: Floats, b: Floats) -> Floats:
+    p = 1 / (1 + np.exp(-x @ b))
+    weighted = x * np.sqrt(p * (1 - p))[:, None]
+    return np.diag(weighted @ np.linalg.inv(weighted.T @ weighted) @ weighted.T)
+
+
+def test_the_limit_is_that_of_newtons_steps_without_end(separated: tuple[Floats, Floats]) -> None:
+    x, y = separated
+    limit = fit_limit(x, y)
+    assert limit is not None
+    assert limit.columns.tolist() == [0, 2]
+    assert limit.steady.tolist() == [True, False, True]
+    assert (limit.rows == np.flatnonzero(x[:, 1] == 0)).all()
+    b = np.zeros(3)
+    for _ in range(30):
+        p = 1 / (1 + np.exp(-x @ b))
+        b += np.linalg.solve((x * (p * (1 - p))[:, None]).T @ x, x.T @ (y - p))
+    np.testing.assert_allclose(limit.fit.coefficients, b[[0, 2]], atol=1e-8)
+
+
+def test_decisions_that_columns_tell_wholly_have_no_limit() -> None:
+    rng = np.random.default_rng(4)
+    score = rng.normal(size=300)
+    assert fit_limit(np.column_stack([np.ones(300), score]), (score > 0.3) * 1.0) is None

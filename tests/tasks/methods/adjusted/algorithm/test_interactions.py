@@ -7,7 +7,8 @@ import pytest
 import statsmodels.api as sm
 
 from tasks.methods.adjusted.algorithm.design import Applications, Block, Control
-from tasks.methods.adjusted.algorithm.ladder import Interaction, climb
+from tasks.methods.adjusted.algorithm.interactions import Interaction
+from tasks.methods.adjusted.algorithm.ladder import climb
 from tasks.methods.adjusted.settings import AdjustedSettings
 
 N = 4000

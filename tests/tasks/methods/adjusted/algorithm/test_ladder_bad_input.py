@@ -6,10 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.methods.adjusted.algorithm.design import Applications, Block, Control
+from tasks.methods.adjusted.algorithm.design import Applications, Block, Control, build_design, complete_rows
 from tasks.methods.adjusted.algorithm.estimators import Effect
 from tasks.methods.adjusted.algorithm.ladder import Ladder, climb, primary_rung
+from tasks.methods.adjusted.algorithm.regressions import change
 from tasks.methods.adjusted.settings import AdjustedSettings
+from tasks.numerics.statistics.regression import fit_logit
 
 N = 1200
 ROWS_OF_A_GROUP = 5  # logit own and all, lpm, overlap, aipw
@@ -72,19 +74,44 @@ def test_too_few_events_count_denials_and_approvals() -> None:
     assert all(math.isfinite(each.value) for each in rows(found, group=2))
 
 
-def test_a_category_without_denials_is_fitted_by_firth() -> None:
+def free_of_denials(given: Applications, rows: np.ndarray) -> Applications:
+    kind = np.isin(np.arange(N), rows) * 1.0
+    return replace(given, blocks=(*given.blocks, Block("more", (Control("kind", "category", kind, ("x", "y")),))))
+
+
+def test_a_category_without_denials_leaves_the_effect_of_the_other_rows() -> None:
     given = lender()
-    free = np.zeros(N)
-    free[np.flatnonzero(~given.denied)[:40]] = 1
-    given = replace(given, blocks=(*given.blocks, Block("more", (Control("kind", "category", free, ("x", "y")),))))
-    found = climbed(given)
-    last = rows(found, rung=3, estimator="logit")
+    free = np.flatnonzero(~given.denied)[:40]
+    last = rows(climbed(free_of_denials(given, free)), rung=3, estimator="logit")
+    assert {each.fit for each in last} == {"limit"}
+    words = "40 applications whose decision the columns tell by themselves add nothing (kind: y)"
+    assert {each.reason for each in last} == {words}
+    # the same logit without these rows, whose members count and change nothing
+    kept = ~np.isin(np.arange(N), free)
+    design = build_design(given, complete_rows(given), "squared")
+    x, y = design.x[kept], design.y[kept]
+    fit = fit_logit(x, y)
+    for effect in last:
+        inside = given.group[kept] == effect.group if effect.average_over == "own" else np.ones(len(x), bool)
+        every = (given.group == effect.group).sum() if effect.average_over == "own" else N
+        changed = change(fit.coefficients, x[inside], design.indicators[effect.group], slice(1, 3))
+        gradient = changed.gradient * inside.sum() / every
+        influence = (x @ (fit.inverse @ gradient)) * (y - fit.fitted)
+        assert effect.value == pytest.approx(changed.effect * inside.sum() / every, abs=1e-9)
+        assert effect.se == pytest.approx(np.sqrt(influence @ influence), rel=1e-6)
+        assert effect.odds_ratio == pytest.approx(np.exp(fit.coefficients[design.indicators[effect.group]]), rel=1e-6)
+    assert all(1 <= each.e_value_near <= each.e_value for each in last if each.average_over == "own")
+
+
+def test_a_group_whose_decisions_the_columns_tell_has_firths_fit() -> None:
+    """All denials of one group are in one category, and those of the category: its own indicator has no limit."""
+    given = lender()
+    kind = ((given.group == 2) & given.denied) * 1.0
+    given = replace(given, blocks=(*given.blocks, Block("more", (Control("kind", "number", kind),))))
+    last = rows(climbed(given), rung=3, estimator="logit")
     assert {each.fit for each in last} == {"firth"}
     assert all(each.low < each.value < each.high and each.reason.startswith("separated: ") for each in last)
     assert all(1 <= each.e_value_near <= each.e_value for each in last if each.average_over == "own")
-    assert {each.fit for each in rows(found, rung=2, estimator="logit")} == {"newton"}
-    newton = rows(found, rung=2, group=1, estimator="logit")[0]
-    assert last[0].value == pytest.approx(newton.value, abs=0.02)
 
 
 def test_controls_that_tell_the_groups_apart() -> None:

@@ -1,0 +1,203 @@
+"""Effects that differ by a column: group x column terms, one block at a time.
+
+For each group and block the logit of the judged rung gets the group's indicator times the columns of the block: a
+number's own column (not its square), a category's indicators. Where that fit is separated, each column has a fit
+alone.
+Joint Wald tests by column with the sandwich, Holm (1979) over all columns of a group. The effect is reported at the
+column's 10th, 50th and 90th percentile; at every level of a category without order. A level that the design does not
+tell apart (rare ones) or that applicants of one side alone have is left out: the fit says nothing of it.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit
+from scipy.stats import chi2
+
+from tasks.methods.adjusted.algorithm.design import Applications, Control, Design, independent, own_levels
+from tasks.numerics.arrays import Bools, Floats
+from tasks.numerics.statistics.regression import Estimate, LogitFit, estimate, fit_logit, standard_error
+
+PERCENTILES = (10, 50, 90)
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """The effect of a group at one value of a column, and the test that it differs by the column."""
+
+    group: int
+    block: str
+    column: str
+    terms: int
+    """Degrees of freedom of the test."""
+    statistic: float = math.nan
+    """Wald's chi-square."""
+    p: float = math.nan
+    p_holm: float = math.nan
+    """Over the columns of the group."""
+    percentile: int | None = None
+    """None for a category without order, and where there is a reason."""
+    at: float = math.nan
+    """The column's value there, in the user's units or the number of the category."""
+    value: float = math.nan
+    """Average marginal effect over the group's members, the column set to that value."""
+    low: float = math.nan
+    high: float = math.nan
+    se: float = math.nan
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """A logit with interaction terms of one group and block."""
+
+    x: Floats
+    """``(n, p + k)`` columns of the rung, then the terms."""
+    column: int
+    """The group's indicator."""
+    of: tuple[int, ...]
+    """``(k,)`` which column of the rung a term is of."""
+    fit: LogitFit
+
+
+def interaction_rows(
+    applications: Applications, used: Bools, design: Design, rung: int, groups: tuple[int, ...], level: float
+) -> tuple[Interaction, ...]:
+    """Interactions of each group with the controls of each block up to a rung; reasons alone where that is separated.
+
+    Args:
+        applications: For the values of the controls.
+        used: ``(n,)`` rows of the design.
+        design: All columns.
+        rung: The judged rung; interactions are with the controls of blocks up to it.
+        groups: Those that are judged.
+        level: Of the intervals.
+    """
+    x = design.x[:, : design.widths[rung]]
+    start = fit_logit(x, design.y)
+    interactions = []
+    for group in groups:
+        if start.separated:
+            reason = f"separated: {start.separated}"
+            interactions += [
+                Interaction(group, block.name, control.name, 0, reason=reason)
+                for block in applications.blocks[:rung]
+                for control in block.controls
+            ]
+            continue
+        rows, number = [], 0
+        for block in applications.blocks[:rung]:
+            numbers = list(range(number, number + len(block.controls)))
+            together = _fit(design, x, group, numbers, start)
+            for place, control in zip(numbers, block.controls, strict=True):
+                fit = _fit(design, x, group, [place], start) if together.fit.separated else together
+                rows += _of_control(design, fit, group, block.name, control, place, used, level)
+            number += len(block.controls)
+        interactions += _holm(rows)
+    return tuple(interactions)
+
+
+def _fit(design: Design, x: Floats, group: int, controls: list[int], start: LogitFit) -> _Fit:
+    """The logit with the group times the first column of each number and all indicators of each category."""
+    column, of = design.indicators[group], []
+    for j in range(design.first_control, x.shape[1]):
+        squared = design.names[j].endswith(" squared") and design.control[j] == design.control[j - 1]
+        if design.control[j] in controls and not squared:
+            of.append(j)
+    wide = np.hstack([x, x[:, of] * x[:, [column]]])
+    is_independent = independent(wide)
+    is_independent[: x.shape[1]] = True
+    terms = tuple(j for j, keep in zip(of, is_independent[x.shape[1] :], strict=True) if keep)
+    wide = wide if is_independent.all() else wide[:, is_independent]
+    first = np.concatenate([start.coefficients, np.zeros(len(terms))])
+    return _Fit(wide, column, terms, fit_logit(wide, design.y, first))
+
+
+def _of_control(
+    design: Design,
+    interaction_fit: _Fit,
+    group: int,
+    block: str,
+    control: Control,
+    number: int,
+    used: Bools,
+    level: float,
+) -> list[Interaction]:
+    """Test of one control and the effects at its values; one row with a reason where there is no test, or no value."""
+    width = interaction_fit.x.shape[1] - len(interaction_fit.of)
+    places = [width + k for k, j in enumerate(interaction_fit.of) if design.control[j] == number]
+    base = Interaction(group, block, control.name, len(places))
+    if not places:
+        return [replace(base, reason="no variation within the group")]
+    if interaction_fit.fit.separated:
+        return [replace(base, reason=f"separated: {interaction_fit.fit.separated}")]
+    influence = interaction_fit.fit.influence(interaction_fit.x, design.y)[:, places]
+    statistic, p = _wald(interaction_fit.fit.coefficients[places], influence, design)
+    tested = replace(base, statistic=statistic, p=p)
+    values = control.values[used]
+    rows = {}
+    for percentile, at in _values(design, control, group, used):
+        effect = _effect_at(design, interaction_fit, group, number, int(np.argmax(values == at)), level)
+        rows[at] = replace(
+            tested, percentile=percentile, at=at, value=effect.value, low=effect.low, high=effect.high, se=effect.se
+        )
+    return list(rows.values()) or [replace(tested, reason="no level of its own that both sides have")]
+
+
+def _values(design: Design, control: Control, group: int, used: Bools) -> list[tuple[int | None, float]]:
+    """Percentiles of a number or an ordered category, or all levels, without those that the fit cannot estimate."""
+    values = control.values[used]
+    percentile_values: list[tuple[int | None, float]] = [
+        (percentile, float(np.quantile(values, percentile / 100, method="closest_observation")))
+        for percentile in PERCENTILES
+    ]
+    if control.kind == "number":
+        return percentile_values
+    member = design.group == group
+    shared_levels = set(own_levels(control, used, design.names)) & set(values[member]) & set(values[~member])
+    return (
+        [percentile_value for percentile_value in percentile_values if percentile_value[1] in shared_levels]
+        if control.ordered
+        else [(None, at) for at in sorted(shared_levels)]
+    )
+
+
+def _wald(b: Floats, influence: Floats, design: Design) -> tuple[float, float]:
+    """Joint Wald chi-square of terms with the sandwich covariance of their influence ``(n, k)``, and its p."""
+    if design.cluster is not None:
+        count = int(design.cluster.max()) + 1
+        influence = np.column_stack([np.bincount(design.cluster, influence_column) for influence_column in influence.T])
+        influence = influence * math.sqrt(count / max(count - 1, 1))
+    covariance = influence.T @ influence
+    if np.linalg.matrix_rank(covariance, hermitian=True) < len(b):
+        return math.nan, math.nan
+    statistic = float(b @ np.linalg.solve(covariance, b))
+    return statistic, float(chi2.sf(statistic, len(b)))
+
+
+def _effect_at(design: Design, interaction_fit: _Fit, group: int, number: int, row: int, level: float) -> Estimate:
+    """Average effect over the group's members, the control's columns set to those of a row that has the value."""
+    x = interaction_fit.x[design.group == group].copy()
+    width = x.shape[1] - len(interaction_fit.of)
+    control_columns = [j for j in range(width) if design.control[j] == number]
+    x[:, control_columns] = interaction_fit.x[row, control_columns]
+    x[:, width:] = x[:, list(interaction_fit.of)]
+    x[:, interaction_fit.column] = 1.0
+    off = x.copy()
+    off[:, interaction_fit.column] = 0.0
+    off[:, width:] = 0.0
+    p1, p0 = expit(x @ interaction_fit.fit.coefficients), expit(off @ interaction_fit.fit.coefficients)
+    gradient = ((p1 * (1 - p1)) @ x - (p0 * (1 - p0)) @ off) / len(x)
+    influence = (interaction_fit.x @ (interaction_fit.fit.inverse @ gradient)) * (design.y - interaction_fit.fit.fitted)
+    return estimate(float((p1 - p0).mean()), standard_error(influence, design.cluster), level, design.cluster)
+
+
+def _holm(rows: list[Interaction]) -> list[Interaction]:
+    """The rows of a group with p-values adjusted over its columns (Holm 1979)."""
+    by_column = {(row.block, row.column): row.p for row in rows if not math.isnan(row.p)}
+    adjusted, highest = {}, 0.0
+    for place, (column, p) in enumerate(sorted(by_column.items(), key=lambda pair: pair[1])):
+        highest = max(highest, min(1.0, (len(by_column) - place) * p))
+        adjusted[column] = highest
+    return [replace(row, p_holm=adjusted.get((row.block, row.column), math.nan)) for row in rows]

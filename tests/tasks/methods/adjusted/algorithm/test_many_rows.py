@@ -1,0 +1,94 @@
+"""Many rows: fits by blocks, begun at a sample, with terms chosen on some rows, are those of all rows at once."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from research.bench.timed_ladder import LIMITS, applications_of, drawn
+from tasks.methods.adjusted.algorithm import design, estimators, examined, ladder, parts, regressions
+from tasks.methods.adjusted.algorithm.design import build_design, complete_rows
+from tasks.methods.adjusted.algorithm.examined import Examined, Rules, examine
+from tasks.methods.adjusted.algorithm.ladder import Ladder, climb, some_rows
+from tasks.methods.adjusted.settings import AdjustedSettings
+from tasks.numerics.statistics import regression
+
+ROWS = 3000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """As every stage has it; a second thread of linear algebra waits at full speed."""
+    with threadpool_limits(1):
+        yield
+
+
+@pytest.fixture
+def many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What counts as many rows, and what is summed at a time, is less than these."""
+    for module in (regression, design, examined, ladder, estimators, parts, regressions):
+        monkeypatch.setattr(module, "MANY", 700)
+    for module in (regression, estimators):
+        monkeypatch.setattr(module, "BLOCK", 300)
+    monkeypatch.setattr(regression, "SAMPLE", 350)
+
+
+def climbed() -> Ladder:
+    settings = AdjustedSettings(splits=1, terms="none")
+    return climb(applications_of(drawn(ROWS)), settings, 0.95, np.random.default_rng(3))
+
+
+def judged() -> list[Examined]:
+    return examine(drawn(ROWS), Rules(LIMITS), np.random.default_rng(4))
+
+
+def test_the_ladder_is_the_same(many_rows_ladder: tuple[Ladder, Ladder]) -> None:
+    once, by_blocks = many_rows_ladder
+    assert len(once.effects) == len(by_blocks.effects)
+    for one, other in zip(once.effects, by_blocks.effects, strict=True):
+        assert (one.fit, one.reason, one.strongest) == (other.fit, other.reason, other.strongest)
+        numbers = [(each.value, each.low, each.se, each.odds_ratio, each.rv, each.support) for each in (one, other)]
+        np.testing.assert_allclose(numbers[1], numbers[0], rtol=1e-6, atol=1e-8)
+    for first, second in zip(once.interactions, by_blocks.interactions, strict=True):
+        assert first.column == second.column
+        np.testing.assert_allclose([second.p, second.value], [first.p, first.value], rtol=1e-5, atol=1e-7)
+
+
+@pytest.fixture
+def many_rows_ladder(request: pytest.FixtureRequest) -> tuple[Ladder, Ladder]:
+    once = climbed()
+    request.getfixturevalue("many")
+    return once, climbed()
+
+
+def test_the_judged_effect_is_the_same(request: pytest.FixtureRequest) -> None:
+    once = judged()
+    request.getfixturevalue("many")
+    for one, other in zip(once, judged(), strict=True):
+        assert one.terms == other.terms
+        assert one.effect is not None
+        assert other.effect is not None
+        np.testing.assert_allclose(other.effect.value, one.effect.value, atol=1e-8)
+        np.testing.assert_allclose(other.effect.influence, one.effect.influence, atol=1e-8)
+        for name, reading in one.readings.items():
+            same = other.readings[name]
+            np.testing.assert_allclose([same.value, same.error.se], [reading.value, reading.error.se], atol=1e-7)
+        of_parts = [[(part.value, part.se, part.low) for part in each.parts] for each in (one, other)]
+        np.testing.assert_allclose(of_parts[1], of_parts[0], atol=1e-7)
+
+
+@pytest.mark.usefixtures("many")
+def test_few_of_many_rows_are_of_every_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ladder, "LOOKED_AT_ROWS", 400)
+    monkeypatch.setattr(ladder, "LOOKED_AT_MEMBERS", 50)
+    applications = applications_of(drawn(ROWS))
+    rows = complete_rows(applications)
+    whole = build_design(applications, rows, "squared")
+    few, of_few, used = some_rows(whole, applications, rows.used)
+    counts = np.bincount(few.group)
+    assert 200 < counts[0] <= 400
+    assert all(25 < count <= 50 for count in counts[1:])
+    assert len(of_few.denied) == len(few.y) == used.sum()
+    assert (of_few.denied == few.y).all()
+    assert np.isfinite(of_few.blocks[1].controls[0].values).all()
