@@ -32,7 +32,7 @@ def test_years_are_held_against_limits_by_published_verdicts():
 
     runs = {2016: run(2016, tables=("verdicts", "published_verdicts"))}
     (row,) = followed(Told({"2016": as_table([whole(), verdict("Black", 0.08, 0.01)])}), runs, MonitoringRule())
-    assert row.of.value == pytest.approx(0.08)
+    assert row.of.value == pytest.approx(-0.08)
     assert rows_of(runs, {2016: 0.08})[2016]["state"] == "outside"
 
 
