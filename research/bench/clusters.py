@@ -52,8 +52,8 @@ class Office:
             shares.append(np.where(np.arange(self.officers) < few, of_few / few, rest))
         if not self.crowded:
             shares = [np.full(self.officers, 1 / self.officers)] * 2
-        served = [rng.choice(self.officers, n, p=share) for share in shares]
-        officer = np.where(applied.member, *served).astype(np.int32)
+        serving = [rng.choice(self.officers, n, p=share) for share in shares]
+        officer = np.where(applied.member, *serving).astype(np.int32)
         chance = expit(applied.index + rng.standard_normal(self.officers)[officer])
         lender = decided_files(applied, chance, chance)
         return replace(lender, files=replace(lender.files, cluster=officer))
@@ -68,10 +68,10 @@ def intervals_of(files: Files, seed: int) -> dict[str, tuple[float, float, float
     numbers[:, 0] = np.log(numbers[:, 0])
     purpose = files.controls[4].values
     (examined,) = examine(files, RULES, np.random.default_rng(seed))
-    effect, judged = examined.effect, examined.judged
-    if effect is None or judged is None:
+    effect, error = examined.effect, examined.judged
+    if effect is None or error is None:
         raise ValueError(examined.reason)
-    out = {"judged": _ends(effect.value, judged.plain.se, judged.plain.df)}
+    out = {"judged": _ends(effect.value, error.plain.se, error.plain.df)}
     scaled = (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
     indicators = [purpose == level for level in range(1, len(PURPOSES))]
     x = np.column_stack([np.ones(len(member)), member, scaled, *indicators]).astype(np.float64)
@@ -86,15 +86,15 @@ def intervals_of(files: Files, seed: int) -> dict[str, tuple[float, float, float
     columns = Columns(names, kinds, ((), (), (), (), PURPOSES), np.column_stack([numbers, purpose]))
     situations, _ = effects(columns, member, files.denied, None, SITUATIONS)
     out["situations by rows"] = _ends(situations.value, situations.se, math.inf)
-    times = max(1.0, judged.plain.se / judged.se_by_rows)
-    out["situations by clusters"] = _ends(situations.value, times * situations.se, judged.plain.df)
+    times = max(1.0, error.plain.se / error.se_by_rows)
+    out["situations by clusters"] = _ends(situations.value, times * situations.se, error.plain.df)
     return out
 
 
 def _ends(value: float, se: float, df: float) -> tuple[float, float, float]:
     """Both ends of a 95 % interval, and of the one-sided one."""
-    two, one = (float(norm.isf(p) if math.isinf(df) else t.isf(p, df)) for p in (NOMINAL / 2, NOMINAL))
-    return value - two * se, value + two * se, value - one * se
+    quantile, one_sided = (float(norm.isf(p) if math.isinf(df) else t.isf(p, df)) for p in (NOMINAL / 2, NOMINAL))
+    return value - quantile * se, value + quantile * se, value - one_sided * se
 
 
 def lines_of(office: Office, reps: int, n: int = ROWS) -> Iterator[Row]:
@@ -106,8 +106,8 @@ def lines_of(office: Office, reps: int, n: int = ROWS) -> Iterator[Row]:
             excluded[name].append((low > 0 or high < 0, above > LIMIT))
     most = float(binom.ppf(0.99, reps, NOMINAL)) / reps
     where = f"{office.officers} officers, {'a fifth serve the group' if office.crowded else 'alike'}"
-    for name, seen in excluded.items():
-        size, outside = np.mean(seen, axis=0)
+    for name, ends in excluded.items():
+        size, outside = np.mean(ends, axis=0)
         target = against(f"at most {most:.3f}", bool(size <= most)) if name in JUDGED else {}
         yield row(where, reps, name, ratio=float(size), **target, found=f"size {size:.3f}, outside {outside:.3f}")
 

@@ -148,15 +148,20 @@ def measured(lender: Callable[[int, np.random.Generator], Drawn], n: int, runs: 
 
 def of_expected(drawn: Drawn, terms: str) -> list[float]:
     """Error, standard error, coverage, both sides of the limit and terms of the judged effect."""
-    given = drawn.applications
+    applied = drawn.applications
     files = Files(
-        given.denied, np.zeros(len(given.denied), bool), given.group, given.groups, 0, given.blocks[0].controls
+        applied.denied,
+        np.zeros(len(applied.denied), bool),
+        applied.group,
+        applied.groups,
+        0,
+        applied.blocks[0].controls,
     )
     rules = Rules(LimitRule(LIMIT, 0.5, 0.2, 0.005), parts=None, beside=False, selected=terms != "none")
-    (found,) = examine(files, rules, np.random.default_rng(0))
-    value, se, at_limit = found.effect.value, found.judged.plain.se, ONE_SIDED * found.judged.at_limit.se
-    inside = abs(value - drawn.effect) <= found.judged.plain.quantile(0.025) * se
-    return [value - drawn.effect, se, inside, value - at_limit > LIMIT, value + at_limit < LIMIT, len(found.terms)]
+    (examined,) = examine(files, rules, np.random.default_rng(0))
+    value, se, at_limit = examined.effect.value, examined.judged.plain.se, ONE_SIDED * examined.judged.at_limit.se
+    inside = abs(value - drawn.effect) <= examined.judged.plain.quantile(0.025) * se
+    return [value - drawn.effect, se, inside, value - at_limit > LIMIT, value + at_limit < LIMIT, len(examined.terms)]
 
 
 def main(rows: str, runs: str, terms: str = "selected", which: str = "") -> None:

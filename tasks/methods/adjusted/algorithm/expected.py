@@ -194,22 +194,24 @@ def cut_offs(
             names.append(name)
             of.append(number)
     control_of = np.array(of, np.int32)
-    both = [
+    products = [
         (int(i), int(j))
-        for one, other in pairs
-        for i in np.flatnonzero(control_of == one)
-        for j in np.flatnonzero(control_of == other)
+        for low, high in pairs
+        for i in np.flatnonzero(control_of == low)
+        for j in np.flatnonzero(control_of == high)
         if (i in alone or j in alone) and not {i, j} & odd and (factors[i] * factors[j] != 0).sum() >= RARE
     ]
     if not alone:
         return None
-    first, second = np.array([*((0, k) for k in alone), *both], np.int32).T
+    first, second = np.array([*((0, k) for k in alone), *products], np.int32).T
     return CutOffs(Terms(np.stack(factors), first, second, tuple(names), control_of), tuple(ends))
 
 
 def _steps(design: Design, number: int, control: Control, used: Bools) -> Iterator[tuple[str, Floats, float]]:
     """Steps of a number at its twentieths in the reference group, or the columns of another control and NaN."""
-    columns = [j for j, own in enumerate(design.control) if own == number and j not in design.partners]
+    columns = [
+        j for j, control_number in enumerate(design.control) if control_number == number and j not in design.partners
+    ]
     values = control.values[used]
     ends = np.unique(np.quantile(values[design.group == design.reference], TWENTIETHS))
     if control.kind == "category" or len(ends) < 3:

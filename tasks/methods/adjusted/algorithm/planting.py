@@ -102,7 +102,7 @@ def law_of(files: Files, group: int, part: Bools | None = None) -> Law:
     complete = np.ones(len(risk), np.bool_)
     for control in files.controls:
         complete &= np.isfinite(control.values)
-    sides = [either & decided & (member == own) for own in (True, False)]
+    sides = [either & decided & (member == side) for side in (True, False)]
     outcome = files.denied.astype(np.int32)
     by_chance = min(1.0, 2 * min(p_of_dependence(complete, outcome, side) for side in sides)) >= DEPENDS
     kind = np.where(files.undecided, 2, np.where(complete | by_chance, 0, 1))
@@ -117,13 +117,13 @@ def law_of(files: Files, group: int, part: Bools | None = None) -> Law:
         strata[rows] = first + count
         strata[rated] = first + np.searchsorted(ends, risk[rated], side="right")
         first += count + 1
-    drawn = (strata >= 0) & (complete | files.undecided | (not by_chance))
-    has_drawn = np.bincount(strata[drawn], minlength=first) > 0
-    drawn |= (strata >= 0) & ~has_drawn[strata]
+    usable_rows = (strata >= 0) & (complete | files.undecided | (not by_chance))
+    has_drawn = np.bincount(strata[usable_rows], minlength=first) > 0
+    usable_rows |= (strata >= 0) & ~has_drawn[strata]
     turns = np.zeros(len(strata))
     if part is None:  # the strata of a part are small, and its copies would vary less than new lenders do
-        turns = _turns(files, member, strata, drawn & decided, (usable, x))
-    return Law(risk, kind.astype(np.int32), strata, drawn, turns, by_chance)
+        turns = _turns(files, member, strata, usable_rows & decided, (usable, x))
+    return Law(risk, kind.astype(np.int32), strata, usable_rows, turns, by_chance)
 
 
 def _turns(files: Files, member: Bools, strata: Ints, rows: Bools, columns: tuple[Bools, Floats]) -> Floats:
@@ -192,9 +192,9 @@ def _crowded(cluster: Ints | None, inside: Bools) -> Bools:
     """``(n,)`` rows of clusters that are large enough to stand for another one."""
     if cluster is None:
         return np.zeros(len(inside), np.bool_)
-    own = inside & (cluster >= 0)
-    size = np.bincount(cluster[own], minlength=int(cluster.max(initial=0)) + 1)
-    return own & (size[np.maximum(cluster, 0)] >= FEWEST_IN_CLUSTER)
+    clustered = inside & (cluster >= 0)
+    size = np.bincount(cluster[clustered], minlength=int(cluster.max(initial=0)) + 1)
+    return clustered & (size[np.maximum(cluster, 0)] >= FEWEST_IN_CLUSTER)
 
 
 def _of_stratum(law: Law, stratum: Ints, places: Longs, rng: np.random.Generator) -> Longs:
@@ -209,8 +209,8 @@ def _of_stratum(law: Law, stratum: Ints, places: Longs, rng: np.random.Generator
     pool = pool[np.argsort(law.strata[pool], kind="stable")]
     pooled = np.bincount(law.strata[pool], minlength=len(wanted))
     start = np.cumsum(pooled) - pooled
-    drawn: Longs = pool[start[stratum] + np.floor(rng.random(len(stratum)) * pooled[stratum]).astype(np.int64)]
-    return drawn
+    chosen_rows: Longs = pool[start[stratum] + np.floor(rng.random(len(stratum)) * pooled[stratum]).astype(np.int64)]
+    return chosen_rows
 
 
 def _of_other_clusters(cluster: Ints, law: Law, slots: Longs, rng: np.random.Generator) -> Longs:
@@ -250,10 +250,10 @@ def _with_gaps(copy: Files, files: Files, rows: Longs, rng: np.random.Generator)
     """The copy with the gaps of decided files of the same group, each drawn at random, in some of its rows."""
     donors = np.arange(len(files.denied))
     for label in np.unique(copy.group[rows]):
-        own = rows[(copy.group[rows] == label) & ~copy.undecided[rows]]
+        places = rows[(copy.group[rows] == label) & ~copy.undecided[rows]]
         like = np.flatnonzero((files.group == label) & ~files.undecided)
         if len(like):
-            donors[own] = rng.choice(like, len(own))
+            donors[places] = rng.choice(like, len(places))
     decided = np.zeros(len(donors), np.bool_)
     decided[rows] = ~copy.undecided[rows]
     controls, gaps = [], {}
