@@ -219,8 +219,8 @@ def _times(rows: pa.Table, name: str, column: ColumnSpec) -> list[Split]:
         labels = np.array(
             [f"{y}months {f:.0f} to {f + length - 1:.0f}" for y, f in zip(year, first, strict=True)], dtype=object
         )
-        levels, code = np.unique(labels, return_inverse=True)
-        code = np.where(valid, code, -1).astype(np.int32)
+        levels, places = np.unique(labels, return_inverse=True)
+        code = np.where(valid, places, -1).astype(np.int32)
         out.append(Split(f"{name} ({word})", tuple(levels.tolist()), code, time=length == QUARTERS))
     return out
 
