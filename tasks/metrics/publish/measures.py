@@ -147,6 +147,10 @@ class Fates:
         bases = [self.outcome.bases.get(entry.count) for entry in self._alike(attribute, group, maker, count)]
         return next((base for base in bases if base is not None), self.base(maker))
 
+    def knows(self, attribute: str, group: str, maker: str, count: int) -> bool:
+        """Whether a number of people of a group is that of a population, or of an event, that is held."""
+        return count == 0 or bool(self._alike(attribute, group, maker, count))
+
     def _alike(self, attribute: str, group: str, maker: str, count: int) -> list[Entry]:
         """Populations of a group that have a number of people; first those used, which methods see; n before events."""
         entries = [
@@ -409,7 +413,10 @@ def hidden(tallied: Tallied, fates: Fates) -> set[Cell]:
     """
     statistics: list[Statistic | Given] = [*tallied.statistics, *tallied.aggregates]
     # decisions are counts that the pass itself holds open: what it shows is shown
-    gone = populations.withheld([s for s in statistics if s.family.method != DECISIONS], fates.policy, partitions())
+    of_methods = [s for s in statistics if s.family.method != DECISIONS]
+    gone = populations.withheld(
+        of_methods, fates.policy, partitions(), effects_by_known_counts(tallied.aggregates, fates)
+    )
     gone |= {(s.family, s.group) for s in statistics if any(_gone(s, fates))}
     shares_gone = frozenset(gone)
     if not fates.policy.protects:
@@ -422,6 +429,22 @@ def hidden(tallied: Tallied, fates: Fates) -> set[Cell]:
         ):
             gone.add((s.family, s.group))
     return gone
+
+
+def effects_by_known_counts(aggregates: Sequence[Given], fates: Fates) -> set[Family]:
+    """Families of judged effects whose n and events are, for every group, numbers that the pass itself holds.
+
+    An effect on a group is fitted to its members and the reference group, so that the effects on others do not tell it.
+    One stranger then withholds the own figures alone, and not the effect on the next smallest group.
+    """
+    with_inference = {(s.family.method, s.family.measure) for s in aggregates if s.inference is not None}
+    effects = {s.family for s in aggregates if (s.family.method, s.family.measure) in with_inference}
+    for s in aggregates:
+        whose = s.family.protected_attribute, s.group, s.family.decision_maker
+        counts = [s.n] if s.events is None else [s.n, s.events]
+        if not all(fates.knows(*whose, count) for count in counts):
+            effects.discard(s.family)
+    return effects
 
 
 def _gone(s: Statistic | Given, fates: Fates) -> Iterator[bool]:

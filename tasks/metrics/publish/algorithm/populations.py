@@ -231,18 +231,28 @@ def coarsened(statistic: Statistic, policy: Policy, base: int = 0) -> Statistic:
 
 
 def withheld(
-    statistics: Sequence[Statistic | Given], policy: Policy, partitions: Mapping[str, Collection[str]] | None = None
+    statistics: Sequence[Statistic | Given],
+    policy: Policy,
+    partitions: Mapping[str, Collection[str]] | None = None,
+    without_total: Collection[Family] = (),
 ) -> set[Cell]:
     """The cells to withhold: small ones, and those by which they could be had from a total.
 
     Totals are those over the groups of a family, those over the parts of a group, and the shares of a group that add up
-    to one: of the measures in ``partitions``, over the parameters named there. None under ``internal``.
+    to one. None under ``internal``.
+
+    Args:
+        statistics: of all families.
+        policy: of the profile.
+        partitions: measure -> the parameters over which its shares add up to one.
+        without_total: families whose values do not add up over groups, and whose counts are held elsewhere.
     """
     if not policy.protects:
         return set()
     n = {(s.family, s.group): s.n if isinstance(s, Given) else int(s.counts.sum()) for s in statistics}
     hidden = {(s.family, s.group) for s in statistics if _small(s, policy)}
-    hidden |= _complements(n, hidden, lambda cell: cell[0], policy)
+    adding_up = {cell: count for cell, count in n.items() if cell[0] not in without_total}
+    hidden |= _complements(adding_up, hidden, lambda cell: cell[0], policy)
     parts, rest = _with_rest(n, hidden, policy)
     hidden |= _complements(parts, hidden | rest, _whole, policy) - rest
     for measure, over in (partitions or {}).items():
