@@ -74,8 +74,8 @@ class Page(NamedTuple):
 
     @property
     def words(self) -> int:
-        """Words as ``wc -w`` counts them, code and tables among them."""
-        return len(self.text.split())
+        """Words, those of code and tables among them, but no bars of tables and no signs alone."""
+        return sum(any(map(str.isalnum, word)) for word in self.text.split())
 
     @property
     def ease(self) -> float:

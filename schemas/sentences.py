@@ -46,7 +46,12 @@ def glossary() -> str:
         for key, state in STATES.items()
     ]
     lines = [
-        *("# Glossary", "", "<!-- written by `make docs` from schemas/questions.py and schemas/glossary.yaml -->", ""),
+        *(
+            "# Glossary",
+            "",
+            "Written by `make docs` from schemas/questions.py and schemas/glossary.yaml. Do not edit.",
+            "",
+        ),
         *(line for paragraph in content["introduction"] for line in (*wrap(paragraph, 120), "")),
         *_table("Questions", ("key", "question", "short name", "page", "before"), questions),
         *_table("States", ("key", "printed", "meaning", "before"), states),
