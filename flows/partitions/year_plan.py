@@ -139,19 +139,27 @@ class Measured:
     groups: int
     """Of the audit spec that was run."""
     runs: tuple[Past, ...]
+    """Partitions, whose report is short."""
+    full_runs: tuple[Past, ...]
+    """The same lenders in full, as an audit without partitions is."""
 
     @classmethod
     @cache
     def shipped(cls) -> "Measured":
         """The table of this version."""
         table = json.loads(COSTS.read_bytes())
-        return cls(table["yardstick_seconds"], table["groups"], tuple(Past(**run) for run in table["runs"]))
+        runs = (tuple(Past(**run) for run in table[name]) for name in ("runs", "full_runs"))
+        return cls(table["yardstick_seconds"], table["groups"], *runs)
+
+    def of(self, spec: AuditSpec) -> tuple[Past, ...]:
+        """Runs that compute as much as an audit by this spec does."""
+        return self.runs if spec.by and not spec.by.full else self.full_runs
 
     @property
     def mb_a_row(self) -> float:
         """By how much the peak grows with a usable row: the slope of the line through the runs."""
-        rows = [float(run.usable) for run in self.runs]
-        return linear_regression(rows, [max(run.peak_mb.values()) for run in self.runs]).slope
+        rows = [float(run.usable) for run in self.full_runs]
+        return linear_regression(rows, [max(run.peak_mb.values()) for run in self.full_runs]).slope
 
 
 @dataclass(frozen=True)
@@ -200,7 +208,7 @@ def expected_cost(
     """
     measured = measured or Measured.shipped()
     near = sorted(past, key=lambda run: abs(math.log(run.usable / max(usable, 1))))
-    near_measured = sorted(measured.runs, key=lambda run: abs(math.log(run.usable / max(usable, 1))))
+    near_measured = sorted(measured.of(spec), key=lambda run: abs(math.log(run.usable / max(usable, 1))))
     speed, groups = yardstick_seconds() / measured.yardstick_seconds, group_count(spec) / measured.groups
     seconds = 0.0
     for step in steps:

@@ -1,5 +1,6 @@
 """What the audit of a partition is expected to take: by runs of this lake, else by the table that was measured."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -7,6 +8,7 @@ from conftest import spec_of
 
 from flows.partitions import year_plan
 from flows.partitions.year_plan import BEND, Measured, Past, expected_cost, group_count, grown
+from schemas.audit.partition import By
 
 STEPS = ["ingest", "ablate", "detect cst"]
 PAST = Past(1_000, {"ingest": 1.0, "ablate": 4.0, "detect cst": 10.0}, {"ingest": 500.0, "detect cst": 900.0})
@@ -48,14 +50,12 @@ def test_a_step_that_looks_at_a_sample_grows_no_more_beyond_it(spec):
     assert expected_cost(everybody, ["ablate"], 40 * at, [PAST]).cpu_seconds > 10 * more
 
 
-TABLE = Measured(
-    yardstick_seconds=1.0,
-    groups=4,
-    runs=(
-        Past(1_000, {"ingest": 0.5, "detect cst": 8.0}, {"detect cst": 600.0}),
-        Past(9_000, {"ingest": 0.6, "ablate": 3.0, "detect cst": 24.0}, {"ablate": 1_000.0, "detect cst": 700.0}),
-    ),
+RUNS = (
+    Past(1_000, {"ingest": 0.5, "detect cst": 8.0}, {"detect cst": 600.0}),
+    Past(9_000, {"ingest": 0.6, "ablate": 3.0, "detect cst": 24.0}, {"ablate": 1_000.0, "detect cst": 700.0}),
 )
+SHORT = (replace(RUNS[0], cpu_seconds={"ingest": 0.5, "detect cst": 2.0}),)
+TABLE = Measured(yardstick_seconds=1.0, groups=4, runs=SHORT, full_runs=RUNS)
 
 
 @pytest.fixture
@@ -79,13 +79,20 @@ def test_the_size_of_the_table_that_is_nearest_tells_and_memory_lies_on_a_line(s
 
 
 @pytest.mark.usefixtures("half_as_fast")
+def test_a_partition_with_a_short_report_costs_what_such_ones_did(spec):
+    by_lender = spec.model_copy(update={"by": By(column="lender")})
+    costs = [expected_cost(of, ["detect cst"], 1_000, [], TABLE).cpu_seconds for of in (by_lender, spec)]
+    assert costs[1] == pytest.approx(4 * costs[0], abs=0.1)
+
+
+@pytest.mark.usefixtures("half_as_fast")
 def test_a_run_of_the_lake_goes_before_the_table(spec):
     assert expected_cost(spec, STEPS, 1_000, [PAST], TABLE).cpu_seconds == 15.0
 
 
 def test_the_shipped_table_has_all_that_a_plan_needs():
     table = Measured.shipped()
-    assert len(table.runs) == 3
+    assert len(table.runs) == len(table.full_runs) == 3
     assert table.mb_a_row > 0
     assert 0.001 < table.yardstick_seconds < 1
     assert {"detect fgce", "detect cst", "detect gcfn", "adjust", "publish", "report"} <= set(table.runs[0].cpu_seconds)
