@@ -88,7 +88,7 @@ def load_twin(
     if planted not in PLANTED:
         raise InputError(f"planted is {planted!r}; give one of {', '.join(PLANTED)}")
     try:
-        drawn = drawing.generate(
+        applications = drawing.generate(
             drawing.TwinSettings(
                 rows=rows,
                 discrimination=planted,
@@ -106,16 +106,16 @@ def load_twin(
         )
     except ValueError as error:
         raise InputError(str(error)) from error
-    text = {name: column.to_pylist() for name, column in canonical_columns(drawn).items()}
+    text = {name: column.to_pylist() for name, column in canonical_columns(applications).items()}
     numbers = ("income_usd", "property_value_usd", "loan_amount_usd")
     X = pd.DataFrame({name: pd.to_numeric(pd.Series(text[name])) for name in numbers})  # noqa: N806 as scikit-learn
     bands = [band for band in drawing.DEBT_BANDS if band in set(text["debt_to_income_ratio"])]
     X["debt_to_income_ratio"] = pd.Categorical(text["debt_to_income_ratio"], categories=bands, ordered=True)
     X["ltv_ratio"], X["loan_purpose"] = pd.to_numeric(pd.Series(text["ltv_ratio"])), text["loan_purpose"]
-    other = next(case for case in drawing.otherwise(drawn) if case.attribute == "race")
-    race = pd.Series(np.array(drawing.RACES, dtype=object)[drawn.people.race], name="race")
+    other = next(case for case in drawing.otherwise(applications) if case.attribute == "race")
+    race = pd.Series(np.array(drawing.RACES, dtype=object)[applications.people.race], name="race")
     truth = pd.DataFrame({"y_otherwise": other.world.approved.astype(int), "flips": other.flips})
-    return Twin(X, pd.Series(drawn.world.approved.astype(int), name="approved"), race, truth)
+    return Twin(X, pd.Series(applications.world.approved.astype(int), name="approved"), race, truth)
 
 
 LOAN_COLUMNS: Final = (

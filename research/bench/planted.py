@@ -192,12 +192,12 @@ def state(planted: Planted, seed: int, n: int = ROWS) -> tuple[str, str]:
         }
         tables = tables_through(read_spec(json.dumps(spec | planted.settings), "planted.yaml", {}).spec, "measure")
     rows = [row for row in tables["verdicts"].to_pylist() if row["theory"] == planted.theory]
-    whole = next((row for row in rows if row["role"] == "theory"), {"state": "no row", "reason": ""})
+    theory = next((row for row in rows if row["role"] == "theory"), {"state": "no row", "reason": ""})
     of_group = next((row for row in rows if row["role"] == "primary" and row["value"] is not None), None)
     if of_group is None:
-        return whole["state"], whole["reason"]
+        return theory["state"], theory["reason"]
     ends = [f"{of_group[name]:.2f}" if of_group[name] is not None else "" for name in ("value", "low", "high")]
-    return whole["state"], f"{ends[0]} [{ends[1]}, {ends[2]}]"
+    return theory["state"], f"{ends[0]} [{ends[1]}, {ends[2]}]"
 
 
 def line_of(planted: Planted, reps: int, n: int = ROWS) -> Row:

@@ -165,8 +165,8 @@ def curves_of(points: Sequence[pa.Table], level: float) -> dict[str, pa.Table]:
         rows = connection.sql(query, params={"tail": tail, "enough": ENOUGH}).to_arrow_table()
         events, of = (rows[name].to_numpy(zero_copy_only=False) for name in ("events", "of"))
         low, high = np.full((2, rows.num_rows), np.nan)
-        counted = np.flatnonzero(of > 0)
-        low[counted], high[counted] = wilsons(events[counted], of[counted], quantile(tail))
+        with_units = np.flatnonzero(of > 0)
+        low[with_units], high[with_units] = wilsons(events[with_units], of[with_units], quantile(tail))
         for name, ends in (("low", low), ("high", high)):
             rows = rows.append_column(name, pa.array(ends, from_pandas=True))
         connection.register("points", rows)

@@ -94,8 +94,8 @@ class Column:
         """Texts that hold no value."""
         of_numbers = self.form in ("number", "date", "bands")
         numbers_here = self.number if self.form in ("number", "few numbers") else None
-        others = self.texts if numbers_here is None else (*numbers_here.missing, *numbers_here.unread)
-        absent = {text for text in others if is_missing(text, of_numbers) or text == EXEMPT}
+        texts = self.texts if numbers_here is None else (*numbers_here.missing, *numbers_here.unread)
+        absent = {text for text in texts if is_missing(text, of_numbers) or text == EXEMPT}
         if numbers_here is not None:
             if gone := set(self.missing_codes):
                 absent |= {text for text, number in numbers_here.values.items() if number in gone}

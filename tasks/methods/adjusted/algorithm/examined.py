@@ -221,9 +221,9 @@ class _WithPlaces:
     def reading(self, effect: Effect, cluster: Ints | None) -> Reading:
         """The effect with places; the difference from the judged one is that of these rows."""
         members, of_rows = effect.members[self.rows], None if cluster is None else cluster[self.rows]
-        judged = effect if len(self.base.y) == len(effect.members) else effect_on(self.base, members)
-        reading = reading_of(judged, effect_on(self.rule, members), self.rule, of_rows)
-        return replace(reading, value=effect.value + reading.difference) if judged is not effect else reading
+        base = effect if len(self.base.y) == len(effect.members) else effect_on(self.base, members)
+        reading = reading_of(base, effect_on(self.rule, members), self.rule, of_rows)
+        return replace(reading, value=effect.value + reading.difference) if base is not effect else reading
 
 
 def examine(files: Files, rules: Rules, rng: np.random.Generator) -> list[Examined]:

@@ -151,9 +151,9 @@ def same_terms(
     """Terms that were chosen on some of the rows, on all rows of a design, in single precision; in their order."""
     pairs = np.stack([terms.first[chosen], terms.second[chosen]])
     numbers, places = np.unique(pairs, return_inverse=True)
-    wanted, factors = set(numbers.tolist()), list[Factor]()
+    chosen_factors, factors = set(numbers.tolist()), list[Factor]()
     for number, factor in enumerate(_every_factor(design, applications, used, rung)):
-        if number in wanted:
+        if number in chosen_factors:
             factors.append(replace(factor, values=factor.values.astype(np.float32)))
     first, second = places.reshape(pairs.shape).astype(np.int32)
     names, control = tuple(factor.name for factor in factors), np.array([factor.control for factor in factors])

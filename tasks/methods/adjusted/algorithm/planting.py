@@ -201,13 +201,13 @@ def _of_stratum(law: Law, stratum: Ints, places: Longs, rng: np.random.Generator
     """``(m,)`` a row for each place, drawn with replacement from those of its stratum at such places."""
     among = np.zeros(len(law.strata), np.bool_)
     among[places] = True
-    wanted = np.bincount(stratum, minlength=int(law.strata.max()) + 1) > 0
-    has_rows = np.bincount(law.strata[among & law.drawn], minlength=len(wanted)) > 0
+    needs_rows = np.bincount(stratum, minlength=int(law.strata.max()) + 1) > 0
+    has_rows = np.bincount(law.strata[among & law.drawn], minlength=len(needs_rows)) > 0
     inside = law.strata >= 0
-    lacks = wanted & ~has_rows  # all of its rows at such places lack a column: any row of the stratum will do
+    lacks = needs_rows & ~has_rows  # all of its rows at such places lack a column: any row of the stratum will do
     pool = np.flatnonzero(inside & law.drawn & (among | lacks[np.maximum(law.strata, 0)]))
     pool = pool[np.argsort(law.strata[pool], kind="stable")]
-    pooled = np.bincount(law.strata[pool], minlength=len(wanted))
+    pooled = np.bincount(law.strata[pool], minlength=len(needs_rows))
     start = np.cumsum(pooled) - pooled
     chosen_rows: Longs = pool[start[stratum] + np.floor(rng.random(len(stratum)) * pooled[stratum]).astype(np.int64)]
     return chosen_rows
