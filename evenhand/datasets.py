@@ -58,7 +58,7 @@ class Twin:
 
     @property
     def flip_shares(self) -> "pd.Series[float]":
-        """The true share of every group whose decision would be another one in the other group."""
+        """The true share of every group that would get another decision in the other group."""
         shares: pd.Series[float] = self.truth["flips"].groupby(self.race).mean()
         return shares
 

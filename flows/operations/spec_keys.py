@@ -177,7 +177,7 @@ def _flat(metadata: Sequence[Any]) -> Iterator[Any]:
 
 
 def _bounds(metadata: Sequence[Any]) -> str:
-    """Bounds in words, such as `, from 1 to 100`; a text beside a type is such words itself."""
+    """Bounds in words, such as `, from 1 to 100`; a text in place of a type is such words itself."""
     words = [entry for entry in metadata if isinstance(entry, str)]
     if words:
         return f", {'; '.join(words)}"
@@ -280,7 +280,7 @@ def _paper_profile() -> str:
 
 
 def _defaults(profile: str) -> dict[str, Any]:
-    """All values of a spec that sets nothing beyond the profile; every method and every training is asked for."""
+    """All values of a spec that sets nothing beyond the profile; every method and every training is on."""
     settings: dict[str, Any] = {name: {part: {} for part in kind.trained} for name, kind in known_settings().items()}
     causal = {"edges": [["race", "income"]]}
     columns = {"income": {"type": "continuous", "role": ["financial", "mediator"]}}

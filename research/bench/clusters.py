@@ -44,7 +44,7 @@ class Office:
     crowded: bool
 
     def draw(self, rng: np.random.Generator, n: int) -> Lender:
-        """A lender without harm, whose officers differ by a standard deviation of 1 of the log odds."""
+        """A lender without harm; its officers differ by a standard deviation of 1 of the log odds."""
         applied, few = Applied.drawn(rng, n, worse=0.0), max(self.officers // CROWD, 1)
         shares = []
         for of_few in (0.8, 0.06):

@@ -96,7 +96,7 @@ def deep(wide: float) -> Draw:
 
 
 def by_proxy(rng: np.random.Generator, n: int) -> pd.DataFrame:
-    """A fixed column that tells the group in 19 of 20 cases lowers the score by much."""
+    """A fixed column that equals the group in 19 of 20 cases lowers the score by much."""
     frame = people(rng, n)
     frame["branch"] = np.where(rng.random(n) < 0.95, frame["member"], 1 - frame["member"])
     rule = 1.6 + 0.9 * frame["income"] + 0.3 * frame["savings"] - 0.6 * frame["debt"] - 1.5 * frame["branch"]
@@ -118,7 +118,7 @@ def two_incomes(split: bool, level: float = 0.0) -> Draw:
 
 
 def with_branch(same: float) -> Draw:
-    """A column that tells the group as often as ``same``."""
+    """A column that equals the group as often as ``same``."""
 
     def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
         frame = equal(rng, n)

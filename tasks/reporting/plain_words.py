@@ -1,4 +1,4 @@
-"""How plainly a page reads: its blocks of text, longest sentence, reading ease and words that may not stand there.
+"""How plainly a page reads: its blocks of text, longest sentence, reading ease and banned words.
 
 Reading ease is that of Flesch (1948), 206.8 less 1.015 words a sentence less 84.6 syllables a word: 60 and more is
 plain English. Syllables are counted by the hyphenation patterns of pyphen. Numbers are no words there.

@@ -523,7 +523,7 @@ LARGEST_KEY = 2**62
 
 
 def distinct_rows(values: Floats) -> tuple[Floats, Longs]:
-    """The distinct rows of ``(n, q)`` values in the order of their columns, and how often each is there.
+    """The distinct rows of ``(n, q)`` values in the order of their columns, and how often each occurs.
 
     By one number a row, which sorts faster than rows do.
     """

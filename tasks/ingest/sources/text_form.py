@@ -125,7 +125,7 @@ def comment_of(form: Form) -> str | None:
 
 
 def repeated_header(form: Form, text: str) -> tuple[str, int] | None:
-    """The line of names that stands again among the rows, as on each page of a printed report, and how often it does.
+    """The line of names that is repeated among the rows, as on each page of a printed report, and how often.
 
     None where it does not, or the names take more than one line.
     """

@@ -432,7 +432,7 @@ def hidden(tallied: Tallied, fates: Fates) -> set[Cell]:
 
 
 def effects_by_known_counts(aggregates: Sequence[Given], fates: Fates) -> set[Family]:
-    """Families of judged effects whose n and events are, for every group, numbers that the pass itself holds.
+    """Families of judged effects with n and events that the pass itself holds, for every group.
 
     An effect on a group is fitted to its members and the reference group, so that the effects on others do not tell it.
     One stranger then withholds the own figures alone, and not the effect on the next smallest group.

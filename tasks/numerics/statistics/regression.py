@@ -484,7 +484,7 @@ def p_of(observed: float, draws: Floats) -> float:
 
 
 def sequential_p(observed: float, draws: Iterable[float], enough: int) -> float:
-    """One-sided p of a permutation test whose draws end with the ``enough``-th at or above the observed statistic.
+    """One-sided p of a permutation test; draws end with the ``enough``-th at or above the observed statistic.
 
     It is then that number over the draws until there, else as ``p_of`` says; exact either way (Besag and Clifford
     1991). Draws without a value do not count.

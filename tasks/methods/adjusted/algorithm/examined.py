@@ -540,7 +540,7 @@ def _place_columns(places: Sequence[Control], y: Floats) -> Floats:
 
 
 def _quarter_columns(used: Files) -> Floats:
-    """``(n, q)`` an indicator of every quarter but the commonest; none where no control or part tells the time."""
+    """``(n, q)`` an indicator of every quarter but the commonest; none where no control or part holds the time."""
     names = {control.name for control in used.controls}
     coded = [np.zeros((len(used.denied), 0))]
     for split in used.splits:

@@ -189,7 +189,7 @@ def honest(files: Files, group: int, law: Law, rng: np.random.Generator) -> tupl
 
 
 def _crowded(cluster: Ints | None, inside: Bools) -> Bools:
-    """``(n,)`` rows of clusters that are large enough to stand for another one."""
+    """``(n,)`` rows of clusters that are large enough to take the place of another one."""
     if cluster is None:
         return np.zeros(len(inside), np.bool_)
     clustered = inside & (cluster >= 0)

@@ -157,7 +157,7 @@ class LimitFit:
 
 
 def fit_limit(x: Floats, y: Floats) -> LimitFit | None:
-    """The limit of a logit whose likelihood has no maximum; None where there is none, or nothing is left of it.
+    """The limit of a logit with a likelihood without maximum; None where there is none, or nothing is left of it.
 
     Args:
         x: ``(n, p)`` design of full rank, intercept first.
