@@ -75,7 +75,12 @@ def test_every_file_beside_code_is_in_the_key_of_a_stage() -> None:
     assert empty == []
     beside = {path for path in here.rglob("*") if path.suffix in (".sql", ".yaml", ".j2", ".css")}
     assert beside == {path for stage in STAGES.values() for path in stage.files()}
-    assert {path.name for path in STAGES["measure"].files()} == {"curves.sql", "draws.sql", "outcomes.sql", "tallies.sql"}
+    assert {path.name for path in STAGES["measure"].files()} == {
+        "curves.sql",
+        "draws.sql",
+        "outcomes.sql",
+        "tallies.sql",
+    }
 
 
 def test_the_wheel_holds_our_four_packages_and_what_they_read(tmp_path: Path) -> None:
