@@ -215,12 +215,11 @@ def measures(
     every row.
     """
     filters = {"measure": measure, "method": method, "group": group, "state": state}
-    from schemas.tables.verdicts import columns_in_approval
-    from tasks.metrics.curves import PUBLISHED, points_query
+    from schemas.tables.verdicts import PUBLISHED_CURVES, columns_in_approval, points_query
 
-    order = _order(sort) if sort else ""
+    order, curves = _order(sort) if sort else "", [table.name for table in PUBLISHED_CURVES]
     turned = ", ".join(columns_in_approval().values())
-    with asking(lake, run, (*_TABLES, *PUBLISHED)) as ask:
+    with asking(lake, run, (*_TABLES, *curves)) as ask:
         headline = []
         if not any((every, measure, method, state)):
             with suppress(SpecError):  # an early run has no verdicts
@@ -230,7 +229,7 @@ def measures(
         tables = ["SELECT * FROM told_measures"]
         if not headline:
             views = ask("SELECT view_name FROM duckdb_views() WHERE $run = $run", {})["view_name"].to_pylist()
-            tables += [points_query(name) for name in PUBLISHED if name in views]
+            tables += [points_query(name) for name in curves if name in views]
         rows = " UNION ALL BY NAME ".join(tables)
         query = f"SELECT * REPLACE ({turned}) FROM ({rows}) WHERE run = $run AND {_WANTED} {order}"  # noqa: S608 ours
         chosen = {"every": not headline, "headline": headline, "checked": list(_CHECKED)}

@@ -577,6 +577,8 @@ def published(table: Table) -> Table:
 
 PUBLISHED_MEASURES = published(MEASURES)
 PUBLISHED_CURVES = tuple(published(table) for table in CURVES)
+OF_CURVE = ("method", "decision_maker", "protected_attribute", "group", "subgroup")
+"""Columns that say what a curve is about."""
 PUBLISHED_VERDICTS = published(VERDICTS)
 PUBLISHED_AGREEMENT = published(AGREEMENT)
 PUBLISHED_DECISION_DIRECTION = published(DECISION_DIRECTION)
@@ -598,3 +600,19 @@ REPORT_INDEX = Table(
     (Column("file", "string", "name of the file"), Column("bytes", "int64", "its size", minimum=1)),
     key=("file",),
 )
+
+
+def points_query(table: str) -> str:
+    """SQL of the points of a published table of curves, in the columns of the table of measures that a point has."""
+    whose = ", ".join(f'"{name}"' for name in ("run", *OF_CURVE))
+    of_point = {"value": "value", "low": "low", "high": "high", "n": "n::BIGINT[]", "events": "events::BIGINT[]"}
+    of_draws = {"value": "drawn", "low": "drawn_low", "high": "drawn_high", "n": "draws::BIGINT[]"}
+    queries = []
+    for ending, lists, note in (("", of_point, "note"), ("_size_matched", of_draws, "drawn_note")):
+        columns = ", ".join(f"unnest({values}) AS {name}" for name, values in (lists | {"note": note}).items())
+        points = (
+            f"SELECT {whose}, curve || '{ending}' AS measure, unnest(parameters) AS parameters, {columns} FROM {table}"  # noqa: S608 ours
+        )
+        state = f"SELECT *, '{State.INFORMATION}' AS state, '' AS reason FROM ({points})"  # noqa: S608 ours
+        queries.append(state + (" WHERE value IS NOT NULL OR note <> ''" if ending else ""))
+    return " UNION ALL BY NAME ".join(queries)

@@ -19,7 +19,7 @@ from schemas.audit.limits import Threshold
 from schemas.audit.spec import AuditSpec
 from schemas.table import Table
 from schemas.tables.findings import CURVES, FGCE_CURVES, METHOD_CURVES
-from schemas.tables.verdicts import PREFIX
+from schemas.tables.verdicts import OF_CURVE
 from schemas.terms import Note, State
 from tasks.lake.storage import connected
 from tasks.metrics.algorithm.measures import base_name
@@ -31,7 +31,6 @@ Rule = Mapping[str, Mapping[str, Values]]
 """Method -> measure with many points -> parameters of the points that stay measures; without any, none stays."""
 
 _IDENTITY = ("method", "measure", "parameters")
-_OF_CURVE = ("method", "decision_maker", "protected_attribute", "group", "subgroup")
 _ALONG = ("k", "d", "c")
 _DENOMINATOR = "denominator"
 LISTS = ("value", "n", "events", "low", "high", "drawn", "drawn_low", "drawn_high", "draws", "note", "drawn_note")
@@ -170,7 +169,7 @@ def curves_of(points: Sequence[pa.Table], level: float) -> dict[str, pa.Table]:
         for name, ends in (("low", low), ("high", high)):
             rows = rows.append_column(name, pa.array(ends, from_pandas=True))
         connection.register("points", rows)
-        keys = ", ".join(f'"{name}"' for name in (*_OF_CURVE, "measure", _DENOMINATOR))
+        keys = ", ".join(f'"{name}"' for name in (*OF_CURVE, "measure", _DENOMINATOR))
         order = ", ".join(f"{name} NULLS FIRST" for name in (*_ALONG, "place", "parameters"))
         parts = ", ".join(
             [f"json_extract_string(parameters, '$.{_DENOMINATOR}') AS {_DENOMINATOR}"]
@@ -215,7 +214,7 @@ def rows_of(curves: Iterable[Row], references: Mapping[str, str]) -> Iterator[Ro
         references: protected attribute -> its reference group.
     """
     for curve in curves:
-        whose = {name: curve[name] for name in _OF_CURVE}
+        whose = {name: curve[name] for name in OF_CURVE}
         reference = references.get(curve["protected_attribute"])
         lists = zip(curve["parameters"], *(curve[name] for name in LISTS), strict=True)
         for parameters, value, n, events, low, high, average, drawn_low, drawn_high, draws, note, drawn_note in lists:
@@ -243,23 +242,3 @@ def _told(value: float | None, n: float | None, events: float | None, note: str)
 
 def _whole(number: float | None) -> int | None:
     return None if number is None or math.isnan(number) else int(number)
-
-
-def points_query(table: str) -> str:
-    """SQL of the points of a published table of curves, in the columns of the table of measures that a point has."""
-    whose = ", ".join(f'"{name}"' for name in ("run", *_OF_CURVE))
-    of_point = {"value": "value", "low": "low", "high": "high", "n": "n::BIGINT[]", "events": "events::BIGINT[]"}
-    of_draws = {"value": "drawn", "low": "drawn_low", "high": "drawn_high", "n": "draws::BIGINT[]"}
-    queries = []
-    for ending, lists, note in (("", of_point, "note"), ("_size_matched", of_draws, "drawn_note")):
-        columns = ", ".join(f"unnest({values}) AS {name}" for name, values in (lists | {"note": note}).items())
-        points = (
-            f"SELECT {whose}, curve || '{ending}' AS measure, unnest(parameters) AS parameters, {columns} FROM {table}"  # noqa: S608 ours
-        )
-        state = f"SELECT *, '{State.INFORMATION}' AS state, '' AS reason FROM ({points})"  # noqa: S608 ours
-        queries.append(state + (" WHERE value IS NOT NULL OR note <> ''" if ending else ""))
-    return " UNION ALL BY NAME ".join(queries)
-
-
-PUBLISHED = tuple(f"{PREFIX}{table.name}" for table in CURVES)
-"""The published tables of curves."""

@@ -35,6 +35,9 @@ class Told:
     def printed(self, _attribute: str, _group: str, _maker: str, count: int) -> int | None:
         return None if 0 < count < self.policy.smallest else rounded(self.policy, count)
 
+    def knows(self, *_whose: object) -> bool:
+        return False
+
     def base(self, _maker: str = "") -> int:
         return self.policy.round_to
 

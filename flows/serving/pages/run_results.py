@@ -113,10 +113,10 @@ def _measures(site: Site, run: str, measure: str) -> pa.Table | None:
         if row["reference_group"]
     }
     curves = [site.table(run, name) for name in CURVES]
-    curves = [
+    rows_of_curves = [
         row for table in curves if table is not None for row in table.to_pylist() if row["curve"] == base_name(measure)
     ]
-    points = pa.Table.from_pylist(list(rows_of(curves, references)), measures.schema)
+    points = pa.Table.from_pylist(list(rows_of(rows_of_curves, references)), measures.schema)
     return pa.concat_tables([measures, points])
 
 

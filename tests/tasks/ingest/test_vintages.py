@@ -9,6 +9,7 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -161,8 +162,8 @@ def test_a_file_that_changes_while_it_is_read_becomes_no_vintage(
 
     take_in = store.take_in
 
-    def grows(name: Path, folder: Path, year: int | None = None) -> store.TakenIn:
-        taken = take_in(name, folder, year)
+    def grows(name: Path, *more_arguments: Any) -> store.TakenIn:
+        taken = take_in(name, *more_arguments)
         with name.open("ab") as more:
             more.write(b"x")
         return taken

@@ -11,10 +11,10 @@ from schemas.audit.limits import Bootstrap, Disclosure, Limits, Threshold, Verdi
 from schemas.audit.spec import Protected
 from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS
 from schemas.tables.findings import AGGREGATES, CURVES, DRAWS, FGCE_CURVES, METHOD_CURVES, TALLIES
-from schemas.tables.verdicts import published
+from schemas.tables.verdicts import points_query, published
 from tasks.lake.storage import connected
 from tasks.metrics import stage as measuring
-from tasks.metrics.curves import Parted, curves_of, points_query, rows_of
+from tasks.metrics.curves import Parted, curves_of, rows_of
 from tasks.metrics.publish import stage as publishing
 from tasks.numerics.statistics.intervals import wilson
 from tasks.pipeline.registry import METHODS
