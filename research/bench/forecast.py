@@ -25,10 +25,10 @@ from tasks.lake.store import Lake
 from tasks.pipeline.registry import validated
 from tasks.plan import plan
 
-ROWS, FEWEST = 300_000, 100_000
-SIZES = (600, 1_000, 2_000, 4_000, 7_500, 13_000, 20_000, 27_000)
+ROWS, FEWEST = 120_000, 100_000
+SIZES = (600, 1_000, 2_000, 4_000, 7_500)
 """Usable rows that lenders are chosen by."""
-SHIPPED = (0, 4, 7)
+SHIPPED = (0, 2, 4)
 """Places of the sizes that the table ships with."""
 MOST_OFF, MOST_OFF_BY_RUN = 0.30, 0.20
 BYTES_A_ROW = 2_500
