@@ -223,6 +223,8 @@ class _Trained:
         if weight > 0:
             variant = predictors.Variant(predictors.GCFN, "mediators", weight)
         fitted = predictors.fitted(lending, variant, settings.prediction, settings.gan.device, settings.seed)
+        # in double precision: in single precision the last digits of a row depend on the rows it is scored with
+        fitted.predictor.net.double()
         return cls(imaginer, case, fitted.predictor, fitted.scales)
 
     def _mediation(self, rows: Rows, category: Any) -> Mediation:

@@ -105,9 +105,10 @@ def unbound(net: nn.Sequential) -> nn.Sequential:
 
 
 def probabilities(net: nn.Sequential, inputs: Floats) -> Floats:
-    """Probabilities ``(n,)`` of rows ``(n, d)``."""
+    """Probabilities ``(n,)`` of rows ``(n, d)``, in the precision of the net."""
+    precision = next(net.parameters()).dtype
     with torch.no_grad(), one_thread():
-        parts = torch.split(torch.from_numpy(inputs.astype(np.float32)), _AT_ONCE)
+        parts = torch.split(torch.from_numpy(inputs).to(precision), _AT_ONCE)
         scores: Floats = torch.sigmoid(torch.cat([net(part).squeeze(1) for part in parts])).double().numpy()
     return scores
 
