@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit
 from scipy.stats import norm
 
+from tasks.methods.adjusted.algorithm import ladder
 from tasks.methods.adjusted.algorithm.design import Control
 from tasks.methods.adjusted.algorithm.examined import Examined, Files, Rules, examine
 from tasks.methods.adjusted.algorithm.expected import LimitRule, effect_on, rule_of
@@ -70,7 +71,10 @@ def layered(seed: int) -> tuple[Files, float]:
     return Files(rng.random(6000) < chance, none, group, ("A", "B"), 0, controls), float(chance[member].mean())
 
 
-def test_two_cut_offs_at_once_are_expected_of_the_group_in_which_they_meet():
+@pytest.mark.parametrize("many", [ladder.MANY, 1_000], ids=["all rows", "chosen on a sample"])
+def test_two_cut_offs_at_once_are_expected_of_the_group_in_which_they_meet(many, monkeypatch):
+    for name, value in (("MANY", many), ("LOOKED_AT_ROWS", 3_000), ("LOOKED_AT_MEMBERS", 3_000)):
+        monkeypatch.setattr(ladder, name, value)
     missed = []
     for seed in range(2, 6):
         files, truth = layered(seed)
