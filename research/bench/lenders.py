@@ -1,4 +1,4 @@
-"""Twelve planted lenders with the truth of each: a mean hides their harm, or their file misleads.
+"""Planted lenders with the truth of each: a mean hides their harm, or their file misleads.
 
 A lender draws applicants of two groups, decides on them by a known chance of denial, and may then spoil its file. The
 truth is the mean over the group's members of that chance, less what a reference applicant with the same recorded
@@ -19,6 +19,8 @@ from tasks.numerics.arrays import Bools, Floats, Ints
 GROUPS = ("reference", "group")
 PURPOSES = ("home purchase", "refinancing", "repairs", "cash")
 AREAS, OFFICERS, TEAM = 12, 10, 30
+STRICTER = 1.2
+"""Log odds of denial from the first quarter to the last, of a lender that gets stricter."""
 OUTSIDE, WITHIN, OPEN = "outside", "within", "inconclusive"
 
 
@@ -131,6 +133,31 @@ def quarter_files(rng: np.random.Generator, n: int) -> Lender:
     quarter = rng.integers(0, 4, n).astype(np.int32)
     chance = expit(applied.index + 1.5 * ((quarter == 0) & applied.member))
     return decided_files(applied, chance, expit(applied.index), {"quarter": (numbered("quarter", 4), quarter)})
+
+
+def stricter_files(
+    later: float, harm: float = 0.0, purpose: int | None = None
+) -> Callable[[np.random.Generator, int], Lender]:
+    """A lender that gets stricter with everybody over the year; members apply later than others, or earlier.
+
+    Args:
+        later: log of how many times as many members apply in the last quarter as in the first.
+        harm: log odds that are added to a member's.
+        purpose: this one alone is harmed; None: all.
+    """
+
+    def draw(rng: np.random.Generator, n: int) -> Lender:
+        applied = Applied.drawn(rng, n)
+        times = np.exp(later * np.arange(4) / 3)
+        quarters = rng.choice(4, n, p=times / times.sum()), rng.choice(4, n)
+        quarter = np.where(applied.member, *quarters).astype(np.int32)
+        index = applied.index + STRICTER * (quarter / 3 - 0.5)
+        harms = applied.member & (True if purpose is None else applied.purpose == purpose)
+        lender = decided_files(applied, expit(index + harm * harms), expit(index))
+        months = Split("month (quarter)", numbered("quarter", 4), quarter, time=True)
+        return replace(lender, files=replace(lender.files, splits=(*lender.files.splits, months)))
+
+    return draw
 
 
 def areas_files(rng: np.random.Generator, n: int) -> Lender:
@@ -253,4 +280,10 @@ SHAPES = (
     Shape("copied", 1600, copied_files, HONEST, ("copies",)),
     Shape("unlike officers", 4000, team_files, HONEST),
     Shape("honest", 6000, honest_files, HONEST),
+    Shape("stricter, group later", 6000, stricter_files(1.5), HONEST, may_find=("through",)),
+    Shape(
+        *("stricter, group earlier, one purpose", 6000, stricter_files(-1.5, 1.4, 1), (OUTSIDE,), ("part",)),
+        *(("through",), "refinancing", True),
+    ),
+    Shape("stricter, group later, harm", 6000, stricter_files(1.5, 0.8), (OUTSIDE,), (), ("part", "through"), "", True),
 )

@@ -1,4 +1,4 @@
-"""Judges twelve planted lenders again and again: how often the state is right, and the interval holds the truth.
+"""Judges planted lenders again and again: how often the state is right, and the interval holds the truth.
 
 From arrays on it is the product's own code: the examination, its tables, evidence, findings and state. Coverage is
 that of the plain interval; of lenders whose file misleads, of the hull of all readings.

@@ -112,8 +112,8 @@ class Facts:
         return row is not None and _difference(row, sign=1).bound(_ONE_SIDED, upper=False) > points
 
     def misleads(self, limit: float | None) -> bool:
-        """Whether files left out, or when people applied, may make a part that is none."""
-        return self.missing or self.undecided(limit) or self.differs_by_time
+        """Whether files left out may make a part that is none."""
+        return self.missing or self.undecided(limit)
 
     @property
     def differs_by_time(self) -> bool:

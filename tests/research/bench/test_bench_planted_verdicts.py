@@ -1,4 +1,4 @@
-"""The twelve planted lenders of ``evenhand bench verdicts`` at fixed seeds, held against what each must give."""
+"""The planted lenders of ``evenhand bench verdicts`` at fixed seeds, held against what each must give."""
 
 from collections import Counter
 

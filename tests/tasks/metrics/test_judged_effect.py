@@ -154,8 +154,9 @@ def test_the_hull_takes_in_bands_and_branches_that_hide_harm_and_no_other():
 
 @pytest.mark.parametrize(("judged", "inside"), [(0.1, 0.0), (0.0, 0.1)])
 def test_a_rule_that_got_stricter_while_the_group_came_later_is_read_from_both(judged, inside):
-    shifted = Facts(row(value=judged), readings={"time": reading(inside, inside - judged)}, parts=[part("cash", 0.3)])
+    shifted = Facts(row(value=judged), readings={"time": reading(inside, inside - judged)})
     assert state(shifted)[0] is State.INCONCLUSIVE
+    assert state(replace(shifted, parts=[part("cash", 0.3)]))[0] is State.OUTSIDE  # parts are read inside quarters
     (finding,) = findings_of({WHOSE: shifted}, None, SETTINGS)
     assert (finding["kind"], finding["part"]) == ("through", "time")
     assert "go with the quarter" in sentence(finding | {"reference_group": "A"})

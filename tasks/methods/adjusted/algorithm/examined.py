@@ -364,10 +364,14 @@ def _examined(files: Files, decided: Files, rows: Rows, fitted: _Fitted, group: 
 def _with_parts(
     fitted: _Fitted, groups: Sequence[Examined], rules: PartRules, rng: np.random.Generator
 ) -> list[Examined]:
-    """The groups with their parts, which share one critical value."""
-    rule = fitted.rule
+    """The groups with their parts, which share one critical value.
+
+    Parts rest on the rule with the quarters: a lender that gets stricter over the year is strict with whoever applies
+    late, in every part.
+    """
+    rule = fitted.rule if fitted.time is None else fitted.time
     inside = [
-        Inside(g.group, g.effect, g.odds, g.judged.limit)
+        Inside(g.group, g.effect if rule is fitted.rule else effect_on(rule, g.effect.members), g.odds, g.judged.limit)
         for g in groups
         if g.effect is not None and g.judged is not None and g.odds is not None
     ]

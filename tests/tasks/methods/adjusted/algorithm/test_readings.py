@@ -143,10 +143,14 @@ def test_a_rule_that_gets_stricter_is_no_effect_inside_the_quarters():
     late = np.where(files.group == 1, rng.choice(4, 6000, p=[0.1, 0.2, 0.3, 0.4]), rng.choice(4, 6000))
     denied = rng.random(6000) < expit(-2 + 0.8 * late + files.controls[0].values)
     quarter = Split("month (quarter)", tuple("1234"), late.astype(np.int32), time=True)
-    examined = only(replace(files, denied=denied, splits=(quarter,)))
+    product = Split("product", ("a", "b"), (rng.random(6000) < 0.5).astype(np.int32))
+    examined = only(replace(files, denied=denied, splits=(quarter, product)))
     assert examined.effect.value > 0.05
     assert abs(examined.readings["time"].value) < 0.03
-    assert "time" not in only(replace(files, denied=denied, splits=(replace(quarter, time=False),))).readings
+    assert max(abs(part.value) for part in examined.parts if part.column == "product") < 0.04
+    blind = only(replace(files, denied=denied, splits=(replace(quarter, time=False), product)))
+    assert "time" not in blind.readings
+    assert min(part.value for part in blind.parts if part.column == "product") > 0.04
 
 
 def test_a_carrier_tells_the_group_and_the_effect_that_goes_through_it():
