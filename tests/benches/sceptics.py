@@ -262,6 +262,147 @@ def late_harm(rng: np.random.Generator, n: int) -> Lender:
     return decided_files(applied, chance, expit(applied.index), {"quarter": (numbered("quarter", 4), quarter)})
 
 
+def _with_flag(lender: Lender, name: str, flag: Bools) -> Lender:
+    """The lender's file with a flag that the rule sees; it parts the applicants as well if it is among the splits."""
+    return with_control(lender, Control(name, "number", flag.astype(np.float64)))
+
+
+def small_branch(rng: np.random.Generator, n: int) -> Lender:
+    """Harm in one branch of 25 alone, which serves some 60 members."""
+    applied = Applied.drawn(rng, n)
+    branch = rng.integers(0, 25, n).astype(np.int32)
+    base = expit(applied.index)
+    chance = np.where(applied.member & (branch == 3), np.minimum(base + 0.35, 1), base)
+    return decided_files(applied, chance, base, {"branch": (numbered("branch", 25), branch)})
+
+
+def co_applicants(rng: np.random.Generator, n: int) -> Lender:
+    """Harm among those who apply with somebody else."""
+    applied = Applied.drawn(rng, n)
+    joint = rng.random(n) < 0.35
+    base = expit(applied.index - 0.3 * joint)
+    chance = expit(applied.index - 0.3 * joint + 1.4 * (joint & applied.member))
+    lender = decided_files(applied, chance, base, {"applicants": (("one", "two"), joint.astype(np.int32))})
+    return _with_flag(lender, "applicants", joint)
+
+
+def threshold(points: float) -> Draw:
+    """All are denied above a debt of 43; the group is worse off, and has its cap so many points lower."""
+
+    def draw(rng: np.random.Generator, n: int) -> Lender:
+        applied = Applied.drawn(rng, n, worse=0.5)
+        debt = applied.numbers[:, 2]
+        base = np.where(debt > 43, 0.97, expit(applied.index))
+        chance = np.where(applied.member & (debt > 43 - points), 0.97, base)
+        return decided_files(applied, chance, base)
+
+    return draw
+
+
+def incomes_of_one_group(shift: float) -> Draw:
+    """Two of five members have no income in the file, whatever was decided; nobody else lacks it."""
+
+    def draw(rng: np.random.Generator, n: int) -> Lender:
+        applied = Applied.drawn(rng, n)
+        lender = decided_files(applied, expit(applied.index + shift * applied.member), expit(applied.index))
+        gone = applied.member & (rng.random(n) < 0.4)
+        return with_number(lender, 0, np.where(gone, np.nan, lender.files.controls[0].values))
+
+    return draw
+
+
+def group_withdraws(rng: np.random.Generator, n: int) -> Lender:
+    """A fifth of the group withdraw before anybody decides, and one in fifty of the others; no harm."""
+    lender = equal_files(rng, n)
+    ended = rng.random(n) < np.where(lender.files.group == 1, 0.2, 0.02)
+    return replace(lender, files=replace(lender.files, denied=lender.files.denied & ~ended, undecided=ended))
+
+
+def rare_product(rng: np.random.Generator, n: int) -> Lender:
+    """One of a hundred is denied; in one purpose members are denied ten times as often."""
+    applied = Applied.drawn(rng, n, level=-5.8)
+    base = expit(applied.index)
+    return decided_files(
+        applied, np.where(applied.member & (applied.purpose == 1), np.minimum(10 * base, 1), base), base
+    )
+
+
+def thirty_twice(rng: np.random.Generator, n: int) -> Lender:
+    """Thirty denied files of the group stand twice in the file; no harm."""
+    lender = equal_files(rng, n)
+    again = np.flatnonzero(lender.files.denied & (lender.files.group == 1))[:30]
+    return replace(lender, files=lender.files.taken(np.concatenate([np.arange(n), again])))
+
+
+def hidden_by_place(rng: np.random.Generator, n: int) -> Lender:
+    """Most members live where the lender is lenient, and are harmed everywhere: both add up to about nothing."""
+    applied = Applied.drawn(rng, n, worse=0.0)
+    shares = [0.45, 0.35, 0.1, 0.1], [0.1, 0.1, 0.4, 0.4]
+    area = np.where(applied.member, *(rng.choice(4, n, p=share) for share in shares)).astype(np.int32)
+    lenient = np.where(area < 2, -1.3, 0.5)
+    chance = expit(applied.index + lenient + 1.3 * applied.member)
+    inside = np.array([0.1, 0.1, 0.4, 0.4]) @ expit(applied.index + np.array([-1.3, -1.3, 0.5, 0.5])[:, None])
+    base = np.where(applied.member, inside, chance)
+    lender = decided_files(applied, chance, base, {"area": (numbered("area", 4), area)})
+    return with_control(lender, Control("area", "category", area.astype(float), numbered("area", 4)), place=True)
+
+
+def by_money(rng: np.random.Generator, n: int) -> Lender:
+    """Harm of those with little money and as much favour of those with much."""
+    applied = Applied.drawn(rng, n, worse=0.0)
+    money = np.log(applied.numbers[:, 0])
+    third = np.searchsorted(np.quantile(money, [1 / 3, 2 / 3]), money)
+    shift = np.array([1.2, 0.0, -1.6])[third] * applied.member
+    return decided_files(applied, expit(applied.index + shift), expit(applied.index))
+
+
+def of_three(harmed: int) -> Draw:
+    """Three groups beside the reference, of which one alone is harmed; the first is judged."""
+
+    def draw(rng: np.random.Generator, n: int) -> Lender:
+        applied = Applied.drawn(rng, n, share=0.5)
+        group = np.where(applied.member, rng.integers(1, 4, n), 0).astype(np.int32)
+        base = expit(applied.index)
+        chance = expit(applied.index + 0.9 * (group == harmed))
+        lender = decided_files(applied, chance, base)
+        files = replace(lender.files, group=group, groups=("reference", "group", "second", "third"))
+        return Lender(files, float((chance - base)[group == 1].mean()))
+
+    return draw
+
+
+def rate_floor(rng: np.random.Generator, n: int) -> Lender:
+    """Members pay a higher rate, which puts more of them above the cap of debt; the file has the debt before it."""
+    applied = Applied.drawn(rng, n)
+    debt = applied.numbers[:, 2]
+    paid = debt + 4 * applied.member
+    base, chance = (np.where(of > 40, 0.9, expit(applied.index - 0.5)) for of in (debt, paid))
+    return decided_files(applied, chance, base)
+
+
+def coarse_rules(rng: np.random.Generator, n: int) -> Lender:
+    """No harm; whole numbers, few values of collateral, and rules on two of them at once."""
+    applied = Applied.drawn(rng, n, worse=0.5)
+    numbers = applied.numbers.copy()
+    numbers[:, 1] = 20 * np.round(numbers[:, 1] / 20)
+    numbers[:, 2] = np.round(numbers[:, 2])
+    numbers[:, 3] = np.array([60.0, 80, 90, 95, 97])[np.searchsorted([70, 82, 90, 95], numbers[:, 3])]
+    both = (numbers[:, 2] > 43) & (numbers[:, 1] < 670)
+    base = np.where(
+        both, 0.8, np.where((numbers[:, 3] >= 95) & (applied.purpose == 1), 0.6, expit(applied.index - 0.6))
+    )
+    return decided_files(replace(applied, numbers=numbers), base, base)
+
+
+def women(rng: np.random.Generator, n: int) -> Lender:
+    """Women of the group alone are harmed; sex is another protected attribute."""
+    applied = Applied.drawn(rng, n)
+    woman = rng.random(n) < 0.4
+    lender = decided_files(applied, expit(applied.index + 1.1 * (woman & applied.member)), expit(applied.index))
+    split = Split("sex", ("men", "women"), woman.astype(np.int32), attribute=True)
+    return replace(lender, files=replace(lender.files, splits=(*lender.files.splits, split)))
+
+
 HARM = (OUTSIDE,)
 OPEN_OR_OUTSIDE = (OPEN, OUTSIDE)
 SCEPTICS = (
@@ -295,6 +436,22 @@ SCEPTICS = (
     Shape("harm in the last quarter", 6000, late_harm, HARM, harms=True),
     Shape("0.5 % denied, 1.5 times", 6000, seldom(1.5), HONEST),
     Shape("0.5 % denied, twice: at the limit", 6000, seldom(2.0), OPEN_OR_OUTSIDE),
+    Shape("one small branch harms", 6000, small_branch, OPEN_OR_OUTSIDE),
+    Shape("co-applicants harmed", 6000, co_applicants, HARM, ("part",), part="applicants: two", harms=True),
+    Shape("a cap of debt, no harm", 6000, threshold(0.0), HONEST),
+    Shape("a lower cap of debt", 6000, threshold(4.0), HARM, harms=True),
+    Shape("incomes missing in the group, no harm", 6000, incomes_of_one_group(0.0), HONEST),
+    Shape("incomes missing in the group, harm", 6000, incomes_of_one_group(0.9), HARM, harms=True),
+    Shape("a fifth of the group withdraw, no harm", 6000, group_withdraws, (OPEN,), ("undecided",)),
+    Shape("1 % denied, ten times in one purpose", 12000, rare_product, HARM, harms=True),
+    Shape("thirty denied files twice, no harm", 6000, thirty_twice, HONEST, ("copies",)),
+    Shape("harm hidden by lenient places", 6000, hidden_by_place, HARM, ("part",), harms=True),
+    Shape("little money harmed, much favoured", 6000, by_money, HARM, ("part",), harms=True),
+    Shape("one of three groups harmed", 6000, of_three(1), HARM, harms=True),
+    Shape("beside a group that is harmed", 6000, of_three(2), HONEST),
+    Shape("a rate floor puts members above a cap", 6000, rate_floor, HARM, harms=True),
+    Shape("coarse numbers and rules of two, no harm", 6000, coarse_rules, HONEST),
+    Shape("women of the group harmed", 6000, women, HARM, ("part",), part="sex: women", harms=True),
 )
 
 
