@@ -1,7 +1,8 @@
 """Harm planted in a file, and honest copies of the file without any.
 
-An honest copy draws rows with replacement, and labels of the group and of the reference group, among applicants of like
-risk: decisions tell nothing of the group beyond the columns, and chance is drawn anew as in another year. What chance
+An honest copy draws labels of the group and of the reference group anew among applicants of like risk: decisions tell
+nothing of the group beyond the columns. Each row stays once, since terms of the rule are found by tests that take rows
+as different people: copied rows make them find terms of chance, and the effect vary by a quarter more. What chance
 did in this file alone goes out: a stratum that was denied more often than a smooth rule says has as many decisions
 turned, and gaps that do not depend on the decision fall on other applicants. Planted harm turns approvals of the group
 into denials at random. Gaps, and applications without a decision, stay as common as they are in either group.
@@ -152,9 +153,10 @@ def _turns(files: Files, member: Bools, strata: Ints, rows: Bools, columns: tupl
 def honest(files: Files, group: int, law: Law, rng: np.random.Generator) -> tuple[Files, Longs]:
     """A copy of the file without harm to a group, and the ``(n,)`` rows of the file that it is made of.
 
-    In each stratum rows are drawn with replacement, and as many labels of the group as it has members there. Where rows
-    hang together, applicants of a large cluster are drawn from those of like risk of another large one: a group that is
-    mostly served by a few officers stays so, and what these officers are like is drawn anew.
+    In each stratum as many rows are labelled as of the group as it has members there. A row that copies are not made of
+    gives way to another one of its stratum. Where rows hang together, applicants of a large cluster are drawn from
+    those of like risk of another large one: a group that is mostly served by a few officers stays so, and what these
+    officers are like is drawn anew.
 
     Args:
         files: all applications.
@@ -172,7 +174,7 @@ def honest(files: Files, group: int, law: Law, rng: np.random.Generator) -> tupl
         length = int(stratum.max()) + 1
         counts, sizes = (np.bincount(stratum, weights, length) for weights in (member, None))
         first = np.cumsum(sizes) - sizes
-        rows[order] = _of_stratum(law, stratum, order, rng)
+        rows[order] = np.where(law.drawn[order], order, _of_stratum(law, stratum, order, rng))
         ranked = np.lexsort((rng.random(len(order)), stratum))
         chosen = np.zeros(len(order), np.bool_)
         chosen[ranked] = np.arange(len(order)) - first[stratum] < counts[stratum]
