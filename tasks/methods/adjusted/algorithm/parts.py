@@ -18,7 +18,6 @@ from scipy import sparse
 
 from tasks.methods.adjusted.algorithm.expected import Effect, Rule, error_of
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
-from tasks.numerics.statistics.regression import MANY
 
 MOST_LEVELS = 60
 """Levels of a column that are looked at, the commonest."""
@@ -215,15 +214,35 @@ def critical_values(correlation: Floats, draws: int, rng: np.random.Generator) -
     return float(np.quantile(normal.max(axis=1), 0.95)), float(np.quantile(np.abs(normal).max(axis=1), 0.95))
 
 
+@dataclass(frozen=True)
+class _Levels:
+    """The levels of a split that are looked at in a group, with their sums."""
+
+    split: Split
+    codes: tuple[Ints, Ints]
+    """Of the members, and of the reference rows."""
+    levels: Longs
+    counts: tuple[Longs, Longs]
+    """``(width,)`` members, and reference rows."""
+    spread: Floats
+    """``(width,)`` of p0 (1 - p0) over members."""
+
+    @property
+    def width(self) -> int:
+        """How many levels the split has."""
+        return len(self.split.levels)
+
+
 def _columns(rule: Rule, inside: Inside, splits: Sequence[Split], rules: Rules) -> Iterator[_Column]:
-    """The parts of a group that are looked at; sums of all levels of a split are taken at once."""
+    """The parts of a group that are looked at; sums of all levels of all splits are taken in one pass."""
     of_group, reference = np.flatnonzero(inside.effect.members), np.flatnonzero(rule.reference)
     p0 = rule.p0
     residuals = [rule.y[rows] - p0[rows] for rows in (of_group, reference)]
     variances = [p0[rows] * (1 - p0[rows]) for rows in (of_group, reference)]
     odds = inside.odds[reference]
+    of_splits = []
     for split in splits:
-        codes = [split.code[rows] for rows in (of_group, reference)]
+        codes = split.code[of_group], split.code[reference]
         width = len(split.levels)
         counts, of_reference = (np.bincount(code[code >= 0], minlength=width) for code in codes)
         commonest = np.sort(np.argsort(-counts, kind="stable")[:MOST_LEVELS])
@@ -235,27 +254,35 @@ def _columns(rule: Rule, inside: Inside, splits: Sequence[Split], rules: Rules) 
             _by_level(code, variance, width) for code, variance in zip(codes, variances, strict=True)
         )
         enough &= np.minimum(spread, spread_of_reference) >= LEAST_VARIANCE
-        mean = _by_level(codes[0], residuals[0], width)
-        weight = _by_level(codes[1], odds, width)
-        taken_out = _by_level(codes[1], odds * residuals[1], width)
-        squares = _by_level(codes[1], odds**2 * variances[1], width)
-        slopes = _sums_of_rows(rule.x, of_group, codes[0], variances[0], width)
-        of_rule = _sums_of_rows(rule.x, reference, codes[1], odds * variances[1], width)
-        for level in commonest[enough[commonest]]:
-            n = int(counts[level])
-            gradient = slopes[level] / n - of_rule[level] / weight[level]
+        if enough[commonest].any():
+            levels = commonest[enough[commonest]]
+            of_splits.append(_Levels(split, codes, levels, (counts, of_reference), spread))
+    slopes, of_rule = (
+        _sums_of_rows(rule.x, rows, [(of.codes[side], of.width) for of in of_splits], weight)
+        for side, (rows, weight) in enumerate(((of_group, variances[0]), (reference, odds * variances[1])))
+    )
+    first = 0
+    for of in of_splits:
+        mean = _by_level(of.codes[0], residuals[0], of.width)
+        weight = _by_level(of.codes[1], odds, of.width)
+        taken_out = _by_level(of.codes[1], odds * residuals[1], of.width)
+        squares = _by_level(of.codes[1], odds**2 * variances[1], of.width)
+        for level in of.levels:
+            n = int(of.counts[0][level])
+            gradient = slopes[first + level] / n - of_rule[first + level] / weight[level]
             yield _Column(
                 inside,
-                split,
+                of.split,
                 int(level),
                 n,
-                int(of_reference[level]),
+                int(of.counts[1][level]),
                 float(mean[level]) / n,
                 float(taken_out[level]) / float(weight[level]),
                 float(weight[level]),
                 gradient,
-                math.sqrt(float(spread[level]) / n**2 + float(squares[level]) / float(weight[level]) ** 2),
+                math.sqrt(float(of.spread[level]) / n**2 + float(squares[level]) / float(weight[level]) ** 2),
             )
+        first += of.width
 
 
 def _by_level(code: Ints, values: Floats, width: int) -> Floats:
@@ -264,19 +291,28 @@ def _by_level(code: Ints, values: Floats, width: int) -> Floats:
     return sums
 
 
-def _sums_of_rows(x: Floats, rows: Longs, code: Ints, weight: Floats, width: int) -> Floats:
-    """``(width, k)`` weighted sums of some rows of ``x`` by their level; those in none do not count."""
-    order = np.argsort(code, kind="stable")
-    order = order[np.searchsorted(code[order], 0) :]
-    ends = np.searchsorted(code[order], np.arange(width + 1))
-    sums = np.zeros((width, x.shape[1]))
-    for start in range(0, len(order), MANY):
-        some = order[start : start + MANY]
-        inside = np.clip(ends - start, 0, len(some))
-        sums += (
-            sparse.csr_matrix((weight[some], np.arange(len(some)), inside), shape=(width, len(some))) @ x[rows[some]]
-        )
-    return sums
+def _sums_of_rows(x: Floats, rows: Longs, splits: Sequence[tuple[Ints, int]], weight: Floats) -> Floats:
+    """``(widths, k)`` weighted sums of some rows of ``x`` by the levels of several splits, one below the other.
+
+    Args:
+        x: ``(n, k)``.
+        rows: ``(m,)`` of ``x``.
+        splits: the level of each of these rows, -1 of none, and how many levels there are.
+        weight: ``(m,)``.
+    """
+    widths = np.array([width for _, width in splits], np.int64)
+    total, count = int(widths.sum()), len(splits)
+    sums = np.zeros((total + 1, x.shape[1]))  # the last one is of rows in no level
+    starts = np.cumsum(widths) - widths
+    for start in range(0, len(rows), CHUNK):
+        some = slice(start, start + CHUNK)
+        levels = np.empty((len(rows[some]), count), np.int32)
+        for place, (code, _) in enumerate(splits):
+            levels[:, place] = np.where(code[some] < 0, total, starts[place] + code[some])
+        ends = count * np.arange(len(levels) + 1)
+        cells = (np.repeat(weight[some], count), levels.ravel(), ends)
+        sums += sparse.csc_matrix(cells, shape=(total + 1, len(levels))) @ x[rows[some]]
+    return sums[:-1]
 
 
 def _cross_products(
