@@ -1,7 +1,8 @@
-"""Officers of unlike strictness and no harm: how often each interval excludes 0, and a state is outside.
+"""Officers of unlike strictness and no harm: how often each interval excludes the truth, and a state is outside.
 
 Rows of one officer hang together. Held against 5 %: the judged effect, least squares with the clustered error and with
-the wild bootstrap, and situation testing with its error by rows and by clusters.
+the wild bootstrap, and situation testing with its error by rows and by clusters. Counterfactuals are those of lenders
+whose group has worse finances, which cause the true effect; their model is linear and fitted.
 """
 
 import math
@@ -21,6 +22,7 @@ from tasks.methods.adjusted.algorithm.expected import LimitRule
 from tasks.methods.adjusted.algorithm.regressions import fit_linear
 from tasks.methods.cst.algorithm.effects import effects
 from tasks.methods.cst.settings import CstSettings
+from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.encoding import Columns
 
 ROWS, REPS = 1_500, 200
@@ -31,9 +33,13 @@ CROWD = 5
 LIMIT = 0.02
 SITUATIONS = CstSettings(ks=(30,), k=30)
 RULES = Rules(LimitRule(LIMIT, 0.5, 0.2, 0.005), parts=None, beside=False, undecided=False)
-JUDGED = ("judged", "wild bootstrap", "situations by clusters")
+JUDGED = ("judged", "wild bootstrap", "situations by clusters", "counterfactuals by clusters")
 """Estimates that a state may rest on with so few officers."""
-ESTIMATES = (*JUDGED, "clustered error", "situations by rows")
+ESTIMATES = (*JUDGED, "clustered error", "situations by rows", "counterfactuals by rows")
+WORSE = 0.5
+"""Standard deviations by which finances of the group are worse where counterfactuals are tried."""
+CAUSED = 1.06 * WORSE
+"""Log odds of denial that this adds to a member: through money, score and debt."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +49,12 @@ class Office:
     officers: int
     crowded: bool
 
-    def draw(self, rng: np.random.Generator, n: int) -> Lender:
-        """A lender without harm; its officers differ by a standard deviation of 1 of the log odds."""
-        applied, few = Applied.drawn(rng, n, worse=0.0), max(self.officers // CROWD, 1)
+    def draw(self, rng: np.random.Generator, n: int, worse: float = 0.0) -> Lender:
+        """A lender without harm; its officers differ by a standard deviation of 1 of the log odds.
+
+        Its effect is that of finances worse by ``worse``, over officers.
+        """
+        applied, few = Applied.drawn(rng, n, worse=worse), max(self.officers // CROWD, 1)
         shares = []
         for of_few in (0.8, 0.06):
             rest = (1 - of_few) / (self.officers - few)
@@ -56,7 +65,16 @@ class Office:
         officer = np.where(applied.member, *serving).astype(np.int32)
         chance = expit(applied.index + rng.standard_normal(self.officers)[officer])
         lender = decided_files(applied, chance, chance)
-        return replace(lender, files=replace(lender.files, cluster=officer))
+        index = applied.index[applied.member]
+        effect = float((_over_officers(index) - _over_officers(index - CAUSED * worse / WORSE)).mean())
+        return Lender(replace(lender.files, cluster=officer), effect)
+
+
+def _over_officers(index: Floats) -> Floats:
+    """The mean chance of denial over officers who differ by a standard deviation of 1."""
+    strictness, weight = np.polynomial.hermite_e.hermegauss(24)
+    mean: Floats = expit(index[:, None] + strictness) @ (weight / weight.sum())
+    return mean
 
 
 def intervals_of(files: Files, seed: int) -> dict[str, tuple[float, float, float]]:
@@ -91,6 +109,45 @@ def intervals_of(files: Files, seed: int) -> dict[str, tuple[float, float, float
     return out
 
 
+def counterfactual_intervals(files: Files, seed: int) -> dict[str, tuple[float, float, float]]:
+    """Both ends of the 95 % interval of the effect by counterfactuals, and the end that a state is read from."""
+    (examined,) = examine(files, RULES, np.random.default_rng(seed))
+    error, member = examined.judged, files.group == 1
+    if error is None:
+        raise ValueError(examined.reason)
+    numbers = np.column_stack([control.values for control in files.controls[:4]])
+    numbers[:, 0] = np.log(numbers[:, 0])
+    purpose = files.controls[4].values
+    kinds, names = (*[Kind.CONTINUOUS] * 4, Kind.NOMINAL), tuple(control.name for control in files.controls)
+    columns = Columns(names, kinds, ((), (), (), (), PURPOSES), np.column_stack([numbers, purpose]))
+
+    def imagined(sample: Longs) -> Floats:
+        return np.column_stack([_as_reference(numbers, member, sample), purpose[member]])
+
+    rng = np.random.default_rng(seed)
+    every = np.arange(len(member))
+    _, effect = effects(columns, member, files.denied, imagined(every), SITUATIONS, imagined, rng)
+    if effect is None:
+        raise ValueError("the bench needs counterfactuals")
+    times = max(1.0, error.plain.se / error.se_by_rows)
+    return {
+        "counterfactuals by rows": _ends(effect.value, effect.se, math.inf),
+        "counterfactuals by clusters": _ends(effect.value, times * effect.se, error.plain.df),
+    }
+
+
+def _as_reference(numbers: Floats, member: Bools, sample: Longs) -> Floats:
+    """Numbers of the members as of the reference group, by a linear model: money causes the score and the debt."""
+    one, of = np.ones(len(member)), member.astype(np.float64)
+    shift = np.zeros(numbers.shape[1])
+    for column, causes in enumerate(((), (0,), (0,))):
+        x = np.column_stack([one, of, *(numbers[:, cause] for cause in causes)])
+        slopes = np.linalg.lstsq(x[sample], numbers[sample, column], rcond=None)[0]
+        shift[column] = slopes[2:] @ shift[list(causes)] - slopes[1]
+    moved: Floats = numbers[member] + shift
+    return moved
+
+
 def _ends(value: float, se: float, df: float) -> tuple[float, float, float]:
     """Both ends of a 95 % interval, and of the one-sided one."""
     quantile, one_sided = (float(norm.isf(p) if math.isinf(df) else t.isf(p, df)) for p in (NOMINAL / 2, NOMINAL))
@@ -102,8 +159,11 @@ def lines_of(office: Office, reps: int, n: int = ROWS) -> Iterator[Row]:
     excluded: dict[str, list[tuple[bool, bool]]] = {name: [] for name in ESTIMATES}
     for seed in range(reps):
         lender = office.draw(np.random.default_rng([5, office.officers, seed]), n)
-        for name, (low, high, above) in intervals_of(lender.files, seed).items():
-            excluded[name].append((low > 0 or high < 0, above > LIMIT))
+        worse = office.draw(np.random.default_rng([6, office.officers, seed]), n, WORSE)
+        every = intervals_of(lender.files, seed) | counterfactual_intervals(worse.files, seed)
+        for name, (low, high, above) in every.items():
+            truth = worse.effect if name.startswith("counterfactuals") else lender.effect
+            excluded[name].append((low > truth or high < truth, above - truth > LIMIT))
     most = float(binom.ppf(0.99, reps, NOMINAL)) / reps
     where = f"{office.officers} officers, {'a fifth serve the group' if office.crowded else 'alike'}"
     for name, ends in excluded.items():
