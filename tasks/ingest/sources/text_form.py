@@ -38,6 +38,8 @@ _RULE: Final = re.compile(r"\s*[-=_]{2,}(?:[\s+|]+[-=_]+)+\s*")
 """A line of dashes below the names."""
 _RULED, _FEWEST = 40, 3
 """Lines in which it is; columns of a table whose cells stand below each other."""
+_MOST_PLACES: Final = 16 * HEAD
+"""Characters of its lines, each as long as the longest one."""
 _SURE: Final = 0.99
 """Share of the records that have to fit where quotes that are not closed are taken for letters."""
 
@@ -114,6 +116,8 @@ def _below_each_other(text: str) -> Form | None:
     if 2 * len(rows) < len([line for line in lines if line]) or "\t" in text:
         return None
     width = max(map(len, rows))
+    if len(rows) * width > _MOST_PLACES:
+        return None
     letters = np.array([line.ljust(width) for line in [ruled] if ruled] or [line.ljust(width) for line in rows])
     filled = (letters.view("U1").reshape(-1, width) != " ").any(axis=0)
     begin = np.flatnonzero(filled & ~np.append(False, filled[:-1]))

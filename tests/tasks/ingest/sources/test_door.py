@@ -4,6 +4,7 @@ The tables are made here; those of others are in ``test_exported_tables``.
 """
 
 import random
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -194,6 +195,18 @@ def test_a_text_over_the_place_of_a_cell_refuses_its_line(tmp_path: Path) -> Non
     found = described(tmp_path, "".join(lines), "loans.txt")
     raw = files.read(found.source, found.columns)
     assert [(row.row, row.reason) for row in raw.unread] == [(60, Refusal.MALFORMED_LINE)]
+
+
+def test_one_long_line_among_many_short_ones_takes_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "loans.txt"
+    path.write_text("".join(["a  b  c\n"] * 20_000 + ["a" + " " * 500_000 + "b  c\n"]))
+    tracemalloc.start()
+    try:
+        describe(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 200 * 10**6
 
 
 def test_questions_of_a_survey_name_the_columns_in_place_of_their_numbers(tmp_path: Path) -> None:
