@@ -295,14 +295,14 @@ def _by_categories(column: Column, split: Split) -> float:
 def _by_numbers(column: Column, split: Split) -> float:
     """As `association` has it, from how often each text stands on either side."""
     texts = column.numbers_of_texts
-    good, bad = (
-        np.bincount(column.codes[rows], minlength=len(texts))[np.isfinite(texts)]
-        for rows in (split.favourable, split.decided & ~split.favourable)
-    )
+    finite = np.isfinite(texts)
+    both = np.bincount(column.codes[split.decided], minlength=len(texts))
+    of_good = np.bincount(column.codes[split.favourable], minlength=len(texts))
+    good, bad = of_good[finite], (both - of_good)[finite]
     if min(good.sum(), bad.sum()) < LEAST:
         return 0.5
-    order = np.argsort(texts[np.isfinite(texts)])
-    good, bad, numbers_in_order = good[order], bad[order], texts[np.isfinite(texts)][order]
+    order = np.argsort(texts[finite])
+    good, bad, numbers_in_order = good[order], bad[order], texts[finite][order]
     first = np.flatnonzero(np.diff(numbers_in_order, prepend=np.nan) != 0)  # of equal numbers
     good, bad = np.add.reduceat(good, first), np.add.reduceat(bad, first)
     area = float(good @ (np.cumsum(bad) - bad / 2) / (good.sum() * bad.sum()))
