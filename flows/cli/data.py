@@ -173,7 +173,8 @@ def add(
     if emptied:
         raise DataQualityError(
             f"more than 5 % of the cells were not read in {'; '.join(emptied)}: the vintage is held with these cells "
-            "empty, and an audit that names such a column refuses the rows; correct or fetch the file and add it again"
+            "empty or their rows refused, and an audit that names such a column lacks the rows; correct or fetch the "
+            "file and add it again"
         )
 
 

@@ -1,6 +1,7 @@
 """The part ``source`` of the spec: where the rows come from, how files are read and which rows are kept."""
 
 from datetime import date
+from itertools import pairwise
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
@@ -35,12 +36,12 @@ Encoding = Literal[
     "euc-kr",
     "koi8-r",
 ]
-_LATE_KEYS: Final = ("member", "sheet", "foot", "second_file", "intake", "rename")
+_LATE_KEYS: Final = ("member", "sheet", "foot", "second_file", "intake", "rename", "starts")
 """Keys that came later than specs which are in use: a spec without them keeps its identity."""
 TABLE_KINDS: Final = ("csv", "parquet", "excel", "stata", "sas", "spss", "jsonl", "feather")
 """Kinds of a table of one's own, which a file holds."""
 _BELONGING: Final = (
-    (("comment", "quote", "multiline", "maximum_bytes"), ("csv",), "delimited text"),
+    (("comment", "quote", "multiline", "maximum_bytes", "starts"), ("csv",), "delimited text"),
     (("header", "skip", "foot"), ("csv", "excel"), "delimited text and excel"),
     (("sheet",), ("excel",), "excel"),
     (("year_column", "member", "second_file", "intake"), TABLE_KINDS, "a table of your own"),
@@ -181,6 +182,11 @@ class Source(Strict):
         le=1_000_000,
         description="records at the end that are no applications, such as a total; refused as `footer`",
     )
+    starts: tuple[int, ...] = Field(
+        (),
+        description="of text whose cells stand below each other, with blanks between them: the characters of a line, "
+        "from 0, at which its cells begin; `delimiter` is a character that is in no cell",
+    )
     comment: str | None = Field(None, min_length=1, description="lines that start with this text are no rows")
     delimiter: str = Field(",", description="one ASCII character; no quote and no line end")
     encoding: Encoding = Field("utf-8", description="of delimited text; a byte order mark is understood")
@@ -249,6 +255,13 @@ class Source(Strict):
     def _parts_cells(cls, value: str) -> str:
         if len(value) != 1 or not value.isascii() or value in _NO_DELIMITER:
             raise ValueError("expected one ASCII character that parts cells, and no quote, line end or null character")
+        return value
+
+    @field_validator("starts")
+    @classmethod
+    def _rises(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if value and (value[0] < 0 or any(low >= high for low, high in pairwise(value))):
+            raise ValueError("expected characters of a line from 0, each after the one before")
         return value
 
     @model_validator(mode="after")

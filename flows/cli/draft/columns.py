@@ -154,7 +154,7 @@ def _is_code(text: str, column: Column) -> bool:
 def find_row_id(table: Table, decision: str) -> str | None:
     """The first column that is called an identifier and is one, rows that repeat others aside; None without any."""
     for name, column in table.columns.items():
-        if name == decision or column.absent.any() or not _is_identifier(column):
+        if name == decision or column.absent.any() or not _is_identifier(column, table.repeats):
             continue
         if len(column.texts) == table.rows - int(table.repeats.sum()):
             return name
@@ -165,24 +165,26 @@ def shared_ids(table: Table, decision: str) -> tuple[str, int, int] | None:
     """A column of ids with several different rows for some: its name, these ids and their rows."""
     once = ~table.repeats
     for name, column in table.columns.items():
-        if name != decision and _is_identifier(column) and not column.absent.any():
+        if name != decision and _is_identifier(column, table.repeats) and not column.absent.any():
             times = np.bincount(column.codes[once], minlength=len(column.texts))
             if (times > 1).any():
                 return name, int((times > 1).sum()), int(times[times > 1].sum())
     return None
 
 
-def _is_identifier(column: Column) -> bool:
-    """Whether a column identifies rows: by its name and values that hardly repeat."""
-    if not any(vocabulary.is_named(column.name, kind) for kind in ("id", "id_if_unique")) or not _is_unique(column):
+def _is_identifier(column: Column, repeats: NDArray[np.bool_]) -> bool:
+    """Whether a column identifies rows: by its name and values that hardly repeat, rows that repeat others aside."""
+    if not any(vocabulary.is_named(column.name, kind) for kind in ("id", "id_if_unique")):
+        return False
+    if not _is_unique(column, repeats):
         return False
     if vocabulary.ends_as_identifier(column.name):
         return column.number is None or not column.number.marked
     return not _is_amount(column)
 
 
-def _is_unique(column: Column) -> bool:
-    present = int((~column.absent).sum())
+def _is_unique(column: Column, repeats: NDArray[np.bool_]) -> bool:
+    present = int((~column.absent & ~repeats).sum())
     return present > 0 and len(column.texts) - len(column.absent_texts) >= _UNIQUE * present
 
 
@@ -210,7 +212,7 @@ def _left_out(
     if kind:
         return "protected", f"describes people ({kind}); a feature only if the lender may use it"
     return (
-        _by_name(column)
+        _by_name(column, table.repeats)
         or _by_values(table, column)
         or _by_decision(column, split)
         or _later(table, column, decided_on)
@@ -219,15 +221,15 @@ def _left_out(
     )
 
 
-def _by_name(column: Column) -> tuple[Reason, str] | None:
+def _by_name(column: Column, repeats: NDArray[np.bool_]) -> tuple[Reason, str] | None:
     name = column.name
     if vocabulary.is_named(name, "after"):
         return "after", f"{AFTER}, by its name"
-    if _is_identifier(column):
+    if _is_identifier(column, repeats):
         return "id", "an identifier, by its name and values"
     if "id" in vocabulary.parts(name)[-1:]:
         return "id", "an identifier, by its name"
-    if vocabulary.is_named(name, "weight") and column.is_number:
+    if vocabulary.is_named(name, "weight") and column.form in ("number", "few numbers"):
         values = column.numbers[np.isfinite(column.numbers)]
         long = len(vocabulary.parts(name)) > 1 or name.casefold() not in ("weight", "peso", "waga", "vikt", "gewicht")
         if len(values) and (values > 0).all() and (long or (values != np.round(values)).any()):
@@ -247,7 +249,7 @@ def _by_values(table: Table, column: Column) -> tuple[Reason, str] | None:
         return "constant", "one value" if column.distinct else "no value"
     if column.form == "date":
         return "date", "a date"
-    if not _is_unique(column) or _is_amount(column) or table.rows < _FEW_ROWS:
+    if not _is_unique(column, table.repeats) or _is_amount(column) or table.rows < _FEW_ROWS:
         return None
     present = column.numbers[np.isfinite(column.numbers)] if column.is_number else np.array([])
     if len(present) == table.rows and len(set(np.diff(np.sort(present)))) == 1:
@@ -293,14 +295,14 @@ def _by_categories(column: Column, split: Split) -> float:
 def _by_numbers(column: Column, split: Split) -> float:
     """As `association` has it, from how often each text stands on either side."""
     texts = column.numbers_of_texts
-    good, bad = (
-        np.bincount(column.codes[rows], minlength=len(texts))[np.isfinite(texts)]
-        for rows in (split.favourable, split.decided & ~split.favourable)
-    )
+    finite = np.isfinite(texts)
+    both = np.bincount(column.codes[split.decided], minlength=len(texts))
+    of_good = np.bincount(column.codes[split.favourable], minlength=len(texts))
+    good, bad = of_good[finite], (both - of_good)[finite]
     if min(good.sum(), bad.sum()) < LEAST:
         return 0.5
-    order = np.argsort(texts[np.isfinite(texts)])
-    good, bad, numbers_in_order = good[order], bad[order], texts[np.isfinite(texts)][order]
+    order = np.argsort(texts[finite])
+    good, bad, numbers_in_order = good[order], bad[order], texts[finite][order]
     first = np.flatnonzero(np.diff(numbers_in_order, prepend=np.nan) != 0)  # of equal numbers
     good, bad = np.add.reduceat(good, first), np.add.reduceat(bad, first)
     area = float(good @ (np.cumsum(bad) - bad / 2) / (good.sum() * bad.sum()))

@@ -30,7 +30,7 @@ _FLAGGED: Final = ("race", "ethnicity", "disability", "pregnancy")
 _PAIR: Final = ("yes", "no")
 _USUAL_SHARE: Final = 0.5
 """Favourable decisions of the usual comparison group, beside the group that has most, from which on it is drafted."""
-_SEPARATOR: Final = re.compile(r"\s*(?:;|\||/|\+|,|&)\s*")
+_SEPARATOR: Final = re.compile(r"\s*[;|/+,&]\s*|\s(?:and|und|et|y|e|i|en|och|og|ve)\s", re.IGNORECASE)
 _NO_NAME: Final = re.compile(r"column_\d+")
 """Of a column of a file without header."""
 _OTHER_PERSON: Final = re.compile(
@@ -148,7 +148,10 @@ def ages_at(birth: Column, decided: Column) -> NDArray[np.float64]:
 
 
 def found(table: Table, decision: str) -> list[str]:
-    """The columns that hold a protected attribute, one for each kind, those first that are drafted first."""
+    """The columns that hold a protected attribute, one for each kind, those first that are drafted first.
+
+    Of flags, such as `race_white` and `race_black`, each one is drafted as far as there is room.
+    """
     ranked: list[tuple[bool, bool, bool, int, int]] = []
     for position, column in enumerate(table.columns.values()):
         if column.name == decision or not kind_of(column) or column_names.is_observed(column.name):
@@ -164,7 +167,31 @@ def found(table: Table, decision: str) -> list[str]:
     first: dict[str, str] = {}
     for *_, position in sorted(ranked):
         first.setdefault(kind_of(table.columns[table.names[position]]), table.names[position])
-    return [first[kind] for kind in vocabulary.KINDS if kind in first][:MOST_ATTRIBUTES]
+    names = [first[kind] for kind in vocabulary.KINDS if kind in first][:MOST_ATTRIBUTES]
+    flags = [table.columns[name] for name in names if _is_flag(table.columns[name])]
+    for *_, position in sorted(ranked, key=lambda rank: rank[-1]):
+        column = table.columns[table.names[position]]
+        alike = [flag for flag in flags if kind_of(flag) == kind_of(column)]
+        if (
+            len(names) < MOST_ATTRIBUTES
+            and alike
+            and _is_flag(column)
+            and not any(_tell_same(column, f) for f in alike)
+        ):
+            names.append(column.name)
+            flags.append(column)
+    return sorted(names, key=lambda name: vocabulary.KINDS.index(kind_of(table.columns[name])))
+
+
+def _is_flag(column: Column) -> bool:
+    """Whether a column says of a group who is in it and who is not."""
+    flags = {*vocabulary.answers("yes"), *vocabulary.answers("no"), "0", "1"}
+    return kind_of(column) in _FLAGGED and len(column.values) == len(_PAIR) and set(map(plain, column.values)) <= flags
+
+
+def _tell_same(first: Column, second: Column) -> bool:
+    """Whether two flags part the rows alike."""
+    return len(np.unique(np.stack([first.groups, second.groups]), axis=1).T) <= len(_PAIR)
 
 
 def _has_groups(column: Column) -> bool:
@@ -329,5 +356,7 @@ def _usual(kind: str, name: str, groups: Sequence[str]) -> str | None:
     no = [group for group in groups if plain(group) in (*vocabulary.answers("no"), "0")]
     yes = [group for group in groups if plain(group) in (*vocabulary.answers("yes"), "1")]
     if kind in _FLAGGED and len(no) == len(yes) == 1 and len(groups) == len(_PAIR):
-        return yes[0] if any(vocabulary.is_usual(kind, word) for word in vocabulary.parts(name)) else no[0]
+        words = vocabulary.parts(name)
+        names_usual = any(vocabulary.is_usual(kind, word) for word in words) != bool({"not", "non"} & set(words))
+        return yes[0] if names_usual else no[0]
     return next((group for group in groups if vocabulary.is_usual(kind, group)), None)

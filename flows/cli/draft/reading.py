@@ -18,6 +18,7 @@ from flows.cli.draft.vocabulary import plain
 from schemas.audit.intake import Intake, JoinKey, SecondFile
 from schemas.audit.source import Source
 from schemas.errors import SpecError, nearest
+from schemas.terms import Refusal
 from tasks.ingest.sources import files
 from tasks.ingest.sources.door import DELIMITERS, Described, Evidence, describe, second
 from tasks.ingest.sources.raw import Raw, Unread, registered
@@ -79,7 +80,7 @@ def read_file(file: File) -> Table:
     if file.second is not None:
         source = source.model_copy(update={"second_file": _second(file, described)})
     table = read_source(source, file.path)
-    doubts = [*_doubts(described), *_doubts_of_join(table)]
+    doubts = [*_doubts(described, table.refused.get(Refusal.MALFORMED_LINE, 0)), *_doubts_of_join(table)]
     notes = list(_notes(described))
     if table.file_rows:
         notes.append(
@@ -215,15 +216,17 @@ def _named(name: str, names: Sequence[str], file: str) -> str:
 
 def _notes(described: Described) -> Iterator[str]:
     source = described.source
-    if source.kind == "csv" and source.delimiter != ",":
+    if source.starts:
+        yield f"cells below each other, {len(described.columns)} columns"
+    elif source.kind == "csv" and source.delimiter != ",":
         yield f"cells between {DELIMITERS.get(source.delimiter, 'other signs')}, {len(described.columns)} columns"
     for evidence in described.evidence:
         if evidence.what in ("no_header", "malformed", "nested", "members", "sheets", "mojibake"):
             yield evidence.text
 
 
-def _doubts(described: Described) -> Iterator[Doubt]:
-    """The guesses about the form of the file, as one question."""
+def _doubts(described: Described, malformed: int) -> Iterator[Doubt]:
+    """The guesses about the form of the file, and the lines that are no rows, as one question."""
     guesses: list[Evidence] = [evidence for evidence in described.evidence if not evidence.certain]
     keys = tuple(dict.fromkeys(f"source.{_KEYS[e.what]}" for e in guesses if _KEYS.get(e.what)))
     if described.source.multiline:
@@ -231,6 +234,12 @@ def _doubts(described: Described) -> Iterator[Doubt]:
     texts = [evidence.text for evidence in guesses]
     if described.source.multiline:
         texts.append("cells in quotes go over several lines")
+    if malformed:
+        texts.append(
+            f"{malformed:,} lines are refused, as they cannot be cut into the cells of a row"
+            if malformed > 1
+            else "1 line is refused, as it cannot be cut into the cells of a row"
+        )
     if texts:
         examples = [(" | ".join(cell for cell in e.shown if cell)[:120], 0) for e in guesses if e.shown]
         yield Doubt("source", keys or ("source.kind",), f"{'; '.join(texts)}.", tuple(examples[:_SHOWN]))

@@ -31,8 +31,10 @@ TAKEN: Final = "#+ "
 """Begins a line of the draft that the default answer of its question adds."""
 _WIDE: Final = 100
 """Columns above which those that are left out are listed by reason."""
+_NO_TEXTS: Final = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
+"""Words that YAML reads as something else than text."""
 _PLAIN: Final = re.compile(r"^[a-z_]+$")
-_SOURCE_KEYS: Final = ("member", "sheet", "header", "skip", "foot", "comment", "encoding", "quote")
+_SOURCE_KEYS: Final = ("member", "sheet", "header", "skip", "foot", "comment", "starts", "encoding", "quote")
 
 
 def text(draft: Draft, spec: Path | None = None) -> str:
@@ -85,7 +87,8 @@ def _head(draft: Draft) -> Iterator[str]:
     if table.example is not None:
         yield f"# {_line(f'A bundled spec fits: {table.example.command(table.path)}')}"
     name = "".join(ch if ch.isalnum() and ch.isascii() else "-" for ch in table.path.name.split(".")[0])
-    yield f"name: {re.sub('-+', '-', name).strip('-')[:64] or 'audit'}"
+    name = re.sub("-+", "-", name).strip("-")[:64] or "audit"
+    yield f"name: {name if name[0].isalpha() and name.casefold() not in _NO_TEXTS else _quoted(name)}"
     yield f"title: {_quoted(draft.title)}"
 
 

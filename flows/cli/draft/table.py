@@ -4,7 +4,7 @@ Scope: what the cells are. What a column is for: `decision`, `people`, `columns`
 of intake do that, by the recipe that the draft will hold.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -253,16 +253,19 @@ def columns_of(
     plain = {}
     for name, cells in zip(table.column_names, table.columns, strict=True):
         encoded = pa.chunked_array(cells.chunks, pa.string()).combine_chunks().dictionary_encode()
-        changes = pc.invert(pc.match_substring_regex(encoded.dictionary, _CLEAN)).to_pylist()
-        changes_end = pc.match_substring_regex(encoded.dictionary, _ZEROS).to_pylist()
-        pairs = zip(encoded.dictionary.to_pylist(), changes, changes_end, strict=True)
-        written = [canonical(text) if unclean or zeros else text for text, unclean, zeros in pairs]
+        unclean = pc.invert(pc.match_substring_regex(encoded.dictionary, _CLEAN))
+        changes = pc.or_(unclean, pc.match_substring_regex(encoded.dictionary, _ZEROS))
+        written = encoded.dictionary.to_pylist()
+        if changed := pc.any(changes).as_py():
+            pairs = zip(written, changes.to_pylist(), strict=True)
+            written = [canonical(text) if changes_here else text for text, changes_here in pairs]
         exact_rows: dict[str, int] = {}
         for text, rows in (exact or {}).get(name, {}).items():
             exact_rows[canonical(text)] = exact_rows.get(canonical(text), 0) + rows
-        listed = dict.fromkeys([*written, *([""] if encoded.null_count else []), *exact_rows])
         codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        if encoded.null_count or len(listed) > len(written) or len(dict.fromkeys(written)) < len(written):
+        listed: Collection[str] = written
+        if changed or encoded.null_count or exact_rows:
+            listed = dict.fromkeys([*written, *([""] if encoded.null_count else []), *exact_rows])
             texts = {text: i for i, text in enumerate(listed)}
             places = np.array([texts[text] for text in written], dtype=np.int32)
             codes = np.where(codes < 0, texts.get("", -1), places[codes] if len(places) else -1)

@@ -587,7 +587,7 @@ class Finding(BaseModel):
     code: str | None = None
     rows: int = 0
     of: int = 0
-    """Of unread cells: how many are filled in."""
+    """Of unread cells: how many are filled in; of rows that are refused for one that is no number: all rows."""
     policy: Treatment = "accept"
     """What an audit does about it where its spec names the column and sets no policy."""
     text: str
@@ -595,7 +595,7 @@ class Finding(BaseModel):
     @property
     def emptied(self) -> bool:
         """Whether more of a column could not be read than may be."""
-        return self.kind == "unread_cells" and self.rows > _MOST_UNREAD * self.of
+        return self.kind in ("unread_cells", "refused_row") and 0 < _MOST_UNREAD * self.of < self.rows
 
 
 _MOST_UNREAD = 0.05
@@ -680,8 +680,11 @@ def _of_rows(converted: Converted) -> Iterator[Finding]:
         where = f" in {fault.column}" if fault.column else ""
         example = f", such as {fault.example!r}" if fault.example else ""
         text = f"{fault.rows:,} rows {what}, and are refused: {fault.reason}{where}{example}"
+        no_number = fault.reason == Refusal.NOT_A_NUMBER
+        text += f": {_hint(fault.example, 'correct these cells')}" if no_number and fault.example else ""
         kind: Departure = "malformed_line" if broken else "refused_row"
         form = {"column": fault.column, "rows": fault.rows, "policy": "quarantine", "text": text}
+        form["of"] = converted.rows_in if no_number else 0
         yield Finding(kind=kind, severity="error", **form)
     words = {edit.number: edit.words for edit in EDITS}
     for number, (rows, places) in converted.edits.items():
@@ -698,11 +701,16 @@ def _of_rows(converted: Converted) -> Iterator[Finding]:
 def _unread(column: str, codes: Mapping[str, int], filled: int) -> Finding:
     """One line on the cells of a column that are filled in and could not be read."""
     rows, usual = sum(codes.values()), max(codes, key=lambda code: codes[code])
-    hint = next((words for pattern, words in _HINTS if re.fullmatch(pattern, usual)), "no filing guide lists them")
+    hint = _hint(usual, "no filing guide lists them")
     text = f"{rows:,} of {filled:,} cells of {column} are not read, such as {usual!r}: {hint}"
     severity: Severity = "error" if rows > _MOST_UNREAD * filled else "warning"
     form: dict[str, Any] = {"column": column, "rows": rows, "of": filled, "policy": _POLICY.unknown_codes}
     return Finding(kind="unread_cells", severity=severity, text=text, **form)
+
+
+def _hint(cell: str, otherwise: str) -> str:
+    """What became of a cell that is not read."""
+    return next((words for pattern, words in _HINTS if re.fullmatch(pattern, cell)), otherwise)
 
 
 def _lacks(recognised: Recognised) -> Iterator[Finding]:

@@ -95,9 +95,9 @@ class NumberGuess:
     recipe: ColumnRecipe
     question: str | None = None
     evidence: tuple[Sum, ...] = ()
-    numbers: dict[str, int] = field(default_factory=dict)
+    numbers: Mapping[str, int] = field(default_factory=dict)
     """Canonical number -> rows."""
-    values: dict[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
     """Text -> canonical number."""
     unread: dict[str, int] = field(default_factory=dict)
     missing: dict[str, int] = field(default_factory=dict)
@@ -136,8 +136,8 @@ class _Column:
     units: tuple[str, ...] | None
     decimal: set[str]
     thousands: set[str]
-    plain: dict[str, None] = field(default_factory=dict)
-    """Texts that are canonical numbers by a full stop before decimals, and have no parts above."""
+    plain: dict[str, str] = field(default_factory=dict)
+    """Texts that are canonical numbers by a full stop before decimals, and have no parts above; each is its own."""
     points: bool = False
     """Whether one of them has a full stop."""
 
@@ -178,7 +178,8 @@ def guess(columns: Mapping[str, Mapping[str, int]], typed: bool = False) -> dict
     letters |= {letter for counts in columns.values() for text in islice(counts, 50) for letter in text}
     hints = (("DKK", letters & set("øæØÆ")), ("CNY", letters & _SIMPLIFIED))
     prefer = (*(unit for unit, _ in certain.most_common()), *(unit for unit, signs in hints if signs))
-    return {name: _guessed(name, columns[name], column, proofs, prefer) for name, column in candidates.items()}
+    proving.clear()  # so that no more parts are held than those of the columns to come
+    return {name: _guessed(name, columns[name], candidates.pop(name), proofs, prefer) for name in list(candidates)}
 
 
 def is_number(name: str, number: NumberGuess, counts: Mapping[str, int]) -> bool | None:
@@ -235,7 +236,7 @@ def _candidate(name: str, counts: Mapping[str, int]) -> _Column | None:
     return _Column(parts, unmatched, missing, as_months, units, decimal, thousands, plain, points)
 
 
-def _plainly(counts: Mapping[str, int]) -> tuple[dict[str, None], bool, bool]:
+def _plainly(counts: Mapping[str, int]) -> tuple[dict[str, str], bool, bool]:
     """Canonical numbers of a column with many texts; whether one has a full stop, and whether that is proven."""
     if len(counts) < _MANY:
         return {}, False, False
@@ -244,7 +245,8 @@ def _plainly(counts: Mapping[str, int]) -> tuple[dict[str, None], bool, bool]:
     plain = texts.filter(fits)
     points = pc.any(pc.match_substring(plain, ".")).as_py() or False
     proving = points and (pc.any(pc.match_substring_regex(plain, _PROVING)).as_py() or False)
-    return dict.fromkeys(compress(counts, fits.to_pylist())), points, proving
+    kept = list(compress(counts, fits.to_pylist()))
+    return dict(zip(kept, kept, strict=True)), points, proving
 
 
 def _spelled_out(column: _Column, counts: Mapping[str, int]) -> _Column:
@@ -282,14 +284,14 @@ def _guessed(
         readings = [recipe] if "decimal" not in marks else [recipe, ColumnRecipe.model_validate({**base, **other})]
         evidence = tuple(_sum(reading, column.parts, counts) for reading in readings)
         questions.append(doubt)
-    numbers: dict[str, int] = {}
+    tally: dict[str, int] = {}
+    numbers: Mapping[str, int] = tally
     unread = {text: rows for text, rows in column.unmatched.items() if text not in words}
     values: dict[str, str] = {}
     if column.plain and not column.parts:
-        values = dict(zip(column.plain, column.plain, strict=True))
-        numbers = dict(counts)
-        for text in (*column.unmatched, *column.missing):
-            del numbers[text]
+        values = column.plain
+        others = {*column.unmatched, *column.missing}
+        numbers = counts if not others else {text: rows for text, rows in counts.items() if text not in others}
     for text in counts if column.parts else ():
         if text in column.plain:
             value: str | None = text
@@ -301,7 +303,7 @@ def _guessed(
             unread[text] = counts[text]
         else:
             values[text] = value
-            numbers[value] = numbers.get(value, 0) + counts[text]
+            tally[value] = tally.get(value, 0) + counts[text]
     questions += _doubts(name, counts, column, words, unread)
     shares = [
         values[text] for text, parts in column.parts.items() if column.units and not parts.units and text in values

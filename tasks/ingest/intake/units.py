@@ -57,9 +57,11 @@ INR PKR LKR NPR: rs
 %: % pct percent procent prozent percentage pourcent prosent prosentti porcentaje パーセント 퍼센트
 months: months month mos mo mth mths monat monate monaten meses mês mes mesi mese mois maand maanden mnd
 months: miesiące miesięcy miesiąc mies mc msc ay månad månader mån måneder
+months: mt mte hónap luni lună μήνες μήνας
 months: мес месяц месяца месяцев měsíc měsíce měsíců kk kuukautta bulan bln måneders
 months: ヶ月 か月 カ月 ヵ月 ケ月 ヶ月間 か月間 个月 個月 개월 期
 years: years year yrs yr y jahre jahr jahren años año ans an année années anni anno anos ano jaar jaren jr
+years: év ani έτη έτος
 years: lat lata rok roku yıl yaş år vuotta vuosi let roky tahun thn год года лет 年 年間 歳 才 岁 歲 세 년 살
 days: день дня дней dní päivää hari
 days: days day d tage tag tagen días día dias dia jours jour giorni giorno dagen dag dni dzień gün dagar 日 日間 天 일
@@ -124,6 +126,7 @@ days months years weeks experience exper inquiries delinquencies dependents chil
 tests test sat gre
 population size
 anzahl alter laufzeit dauer vorstrafen berufserfahrung punkte punktzahl kinder jahre monate tage erfahrung
+betreibungen mahnungen verlustscheine pfändungen personen haushaltsgröße haushaltsgrösse
 edad plazo antecedentes condenas número numero puntuación puntaje hijos años antigüedad meses días experiencia cantidad
 nombre âge durée antécédents condamnations score points enfants ancienneté mois
 idade prazo antecedentes condenações pontuação quantidade filhos anos tempo experiência

@@ -255,7 +255,8 @@ class KeptLines:
     @property
     def as_they_are(self) -> bool:
         """Whether the chunks are what the file holds, so that a parser may read the file itself."""
-        plain = self._source.skip == 0 and self._mark is None and self._source.encoding == "utf-8"
+        source = self._source
+        plain = source.skip == 0 and self._mark is None and source.encoding == "utf-8" and not source.starts
         return plain and packing(self._path) != "zip"
 
     def __iter__(self) -> Iterator[bytes]:
@@ -266,7 +267,8 @@ class KeptLines:
             OSError, pyarrow.ArrowException, UnicodeDecodeError: it cannot be read, unpacked or decoded.
         """
         chunks = whole_lines(to_utf8(self._blocks(), self._source.encoding))
-        return self._filter(chunks) if self._source.skip or self._mark is not None else chunks
+        kept = self._filter(chunks) if self._source.skip or self._mark is not None else chunks
+        return self._parted(kept) if self._source.starts else kept
 
     def line_number(self, row_number: int) -> int:
         """Number of a line in the file, from 1, of its number among those that were kept."""
@@ -289,6 +291,13 @@ class KeptLines:
             if out:
                 yield b"".join(out)
 
+    def _parted(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """The lines with the delimiter between cells that stand below each other."""
+        for chunk in chunks:
+            lines = chunk.decode().splitlines()
+            cells = (cells_at(line, self._source.starts) or [line] for line in lines)
+            yield "".join(self._source.delimiter.join(record) + "\n" for record in cells).encode()
+
     def _blocks(self) -> Iterator[bytes]:
         """The bytes of the file, unpacked, within limits."""
         source, start = self._source, True
@@ -306,6 +315,13 @@ class KeptLines:
                     )
             start = False
             yield block
+
+
+def cells_at(line: str, starts: Sequence[int]) -> list[str]:
+    """The cells of a line that begin at some characters; none where a text goes on over such a place."""
+    if any(line[start - 1 : start].strip() for start in starts[1:]):
+        return []
+    return [line[start:stop].strip() for start, stop in zip(starts, (*starts[1:], len(line)), strict=True)]
 
 
 class _Content(io.RawIOBase):

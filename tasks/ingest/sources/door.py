@@ -214,7 +214,10 @@ def _of_text(source: Source, path: Path) -> Described:
     first = source.model_copy(update={"encoding": guess.encoding, "member": name})
     head, line_number = text_form.head_of(first, path, text_form.HEAD)
     form = text_form.form_of(head, path.name)
-    if comment := text_form.comment_of(form):
+    comment = form.comment
+    if form.starts:
+        first = first.model_copy(update={"starts": form.starts, "comment": comment})
+    elif comment := text_form.comment_of(form):
         first = first.model_copy(update={"comment": comment})
         head, line_number = text_form.head_of(first, path, text_form.HEAD)
         form = text_form.form_of(head, path.name)

@@ -100,7 +100,7 @@ def laid_out(records: Sequence[Cells]) -> Layout | None:
     block = [records[i] for i in fitting]
     judges = _judges(block[min(MOST_HEADERS, len(block) // 2) :][:_BODY], width)
     first = next((at for at, record in enumerate(block[:_LOOKED_AT]) if likeness(record, judges) > 0), None)
-    header, beside = _header(block, first)
+    header, beside = _header(block, first, judges)
     opening = first if first is not None else 0 if header is None else header + 1
     last = len(records) - 1 - foot_of(records, width, judges)
     last = max((i for i in fitting if i <= last), default=len(records) - 1)
@@ -182,14 +182,15 @@ def likeness(record: Cells, judges: Sequence[Judge]) -> int:
     return sum(judge.of(cell) for judge, cell in zip(judges, record, strict=False))
 
 
-def _header(block: Sequence[Cells], first: int | None) -> tuple[int | None, tuple[int, ...]]:
+def _header(block: Sequence[Cells], first: int | None, judges: Sequence[Judge]) -> tuple[int | None, tuple[int, ...]]:
     """The record that names the columns, and others that could."""
     if first is None:
         full = [i for i, record in enumerate(block[:_LOOKED_AT]) if _names_columns(record)]
         return (full[0] if full else None), ()
     candidates: list[int] = []
     above = [i for i in range(first - 1, -1, -1) if any(cell.strip() for cell in block[i])]
-    for i in above[:MOST_HEADERS]:
+    units = [i for i in above[:1] if _is_units(block[i], judges)]
+    for i in above[len(units) :][:MOST_HEADERS]:
         if not _names_columns(block[i]):
             break
         candidates.append(i)
@@ -198,7 +199,14 @@ def _header(block: Sequence[Cells], first: int | None) -> tuple[int | None, tupl
     # Words of two letters or more: names of columns have more of them than their codes, such as X1.
     words = {i: sum(len(re.findall(r"[^\W\d_]{2,}", cell)) for cell in block[i]) for i in candidates}
     best = max(candidates, key=lambda i: (words[i], i))
-    return best, tuple(sorted(i for i in candidates if i != best))
+    return best, tuple(sorted(i for i in (*candidates, *units) if i != best))
+
+
+def _is_units(record: Cells, judges: Sequence[Judge]) -> bool:
+    """Whether a record holds units of some columns of numbers, and nothing else: `USD`, `%`, `years`."""
+    present = [(judge, cell) for judge, cell in zip(judges, record, strict=True) if cell.strip()]
+    of_numbers = all(judge.shape == "number" for judge, _ in present)
+    return 2 * len(present) < len(record) and of_numbers and any(judge.of(cell) < 0 for judge, cell in present)
 
 
 def _names_columns(record: Cells) -> bool:

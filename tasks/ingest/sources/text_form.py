@@ -5,30 +5,41 @@ Scope: one text in a known encoding. Which file it is in, and what a user is ask
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pyarrow.compute as pc
 
 from schemas.audit.source import Source
 from schemas.errors import DataQualityError, SeveralLinesError, SpecError
 from tasks.ingest.sources import files, layout
-from tasks.ingest.sources.delimited_text import KeptLines, Records, dialect
+from tasks.ingest.sources.delimited_text import MOST_COLUMNS, KeptLines, Records, cells_at, dialect
 from tasks.ingest.sources.layout import Layout
 
 DELIMITERS: Final = {
     **{",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes"},
     **{"^": "carets", "~": "tildes", "\x1f": "unit separators", " ": "blanks"},
 }
-"""What parts cells, in words; blanks where nothing else does."""
+"""What parts cells, in words; blanks where nothing else does. Of cells below each other, see ``Form.starts``."""
 HEAD: Final = 2**20
 """Bytes at the start by which the form is recognised."""
 TAIL: Final = 2**16
 """Bytes at the end."""
 _NEAR: Final = 0.9
 """Share of the best delimiter's records with which another one is looked at too."""
+_UNSEEN: Final = "\x1f"
+"""Stands between cells that stood below each other."""
+_APART: Final = re.compile(r"\S {2,}\S")
+_RULE: Final = re.compile(r"\s*[-=_]{2,}(?:[\s+|]+[-=_]+)+\s*")
+"""A line of dashes below the names."""
+_RULED, _FEWEST = 40, 3
+"""Lines in which it is; columns of a table whose cells stand below each other."""
+_MOST_PLACES: Final = 16 * HEAD
+"""Characters of its lines, each as long as the longest one."""
 _SURE: Final = 0.99
 """Share of the records that have to fit where quotes that are not closed are taken for letters."""
 
@@ -44,6 +55,10 @@ class Form:
     lines: list[int]
     """The line, from 1, in which each begins."""
     layout: Layout
+    starts: tuple[int, ...] = ()
+    """Characters at which cells begin that stand below each other."""
+    comment: str | None = None
+    """The mark of a line of dashes between the names and the rows."""
 
     @property
     def rank(self) -> tuple[bool, int, int]:
@@ -86,8 +101,36 @@ def form_of(text: str, name: str) -> Form:
             raise DataQualityError(f"{name} has a header and no row: give the whole table")
         listed = "commas, semicolons, tabs, pipes or blanks"
         raise SpecError(f"{name} has one column: a table has its cells between {listed}")
+    if all(form.delimiter == " " or form.layout.coverage < _NEAR for form in forms):
+        forms = [form] if (form := _below_each_other(text)) is not None else forms
     most = max(form.layout.coverage for form in forms if form.delimiter != " " or len(forms) == 1)
     return max((form for form in forms if form.layout.coverage >= _NEAR * most), key=lambda form: form.rank)
+
+
+def _below_each_other(text: str) -> Form | None:
+    """The records of lines whose cells stand below each other, with two blanks or more between some of each line."""
+    lines = [line.rstrip() for line in text.expandtabs().splitlines()]
+    ruled = next((line for line in lines[:_RULED] if _RULE.fullmatch(line)), "")
+    rule = ruled.split()[0] if ruled else None
+    rows = [line for line in lines if _APART.search(line) and not (rule and line.startswith(rule))]
+    if 2 * len(rows) < len([line for line in lines if line]) or "\t" in text:
+        return None
+    width = max(map(len, rows))
+    if len(rows) * width > _MOST_PLACES:
+        return None
+    letters = np.array([line.ljust(width) for line in [ruled] if ruled] or [line.ljust(width) for line in rows])
+    filled = (letters.view("U1").reshape(-1, width) != " ").any(axis=0)
+    begin = np.flatnonzero(filled & ~np.append(False, filled[:-1]))
+    names = rows[0]  # a place without a name is between two words of a cell
+    starts = tuple(at for i, at in enumerate(begin.tolist()) if not i or names[at : [*begin, width][i + 1]].strip())
+    if len(starts) < _FEWEST or len(starts) > MOST_COLUMNS:
+        return None
+    numbered = [(i, line) for i, line in enumerate(lines, start=1) if line and not (rule and line.startswith(rule))]
+    records = [cells_at(line, starts) or [line] for _, line in numbered]
+    place = layout.laid_out(records)
+    if place is None or place.width != len(starts):
+        return None
+    return Form(_UNSEEN, False, records, [i for i, _ in numbered], place, starts, rule)
 
 
 def _parted(text: str, delimiter: str, quoting: bool) -> Form | None:

@@ -120,6 +120,11 @@ def test_refused_rows_are_told_with_their_column(tmp_path: Path) -> None:
     assert "lar.csv: 2 rows are no applications, and are refused: not_a_number in income_usd, such as 'NULL'" in (
         result.stderr
     )
+    more = browser(tmp_path / "more.csv", [{"income": "NULL"} if i < 3 else {} for i in range(50)])
+    lost = add(more, tmp_path / "lake", "--geo", "TX")
+    assert isinstance(lost.exception, DataQualityError)
+    assert "more.csv: income_usd" in str(lost.exception)
+    assert "such as 'NULL': a program's word for nothing" in lost.stderr
 
 
 def test_exact_ratios_are_banded_as_the_publisher_does_and_kept(tmp_path: Path) -> None:

@@ -165,6 +165,19 @@ def test_names_that_yaml_would_read_otherwise_read_back(tmp_path: Path) -> None:
     assert {"it's: a #name", "yes"} <= set(spec.columns)
 
 
+def test_a_table_called_after_its_year_is_drafted(tmp_path: Path) -> None:
+    file = tables.lender(tmp_path).rename(tmp_path / "2023.csv")
+    spec = spec_of(file)
+    assert spec.name == "2023"
+
+
+def test_lines_that_are_no_rows_are_a_question(tmp_path: Path) -> None:
+    file = tables.lender(tmp_path)
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([*lines[:50], "half,a row\n", *lines[50:]]))
+    assert "1 line is refused, as it cannot be cut" in init(file.name, "-o", "draft.yaml", cwd=tmp_path).stderr
+
+
 def test_the_groups_are_asked_for_where_no_column_names_them(tmp_path: Path) -> None:
     file = tables.lender(tmp_path)
     words = file.read_text().replace("gender", "segment", 1).replace(",age,", ",since,", 1)

@@ -96,10 +96,11 @@ def test_spellings_are_one_group_and_near_spellings_are_two(tmp_path: Path) -> N
     assert {group.casefold() for group in only(draft).rows} == {"white", "hispanic", "hispanc"}
 
 
-def test_several_answers_are_one_group_and_no_reference(tmp_path: Path) -> None:
-    found = only(draft_of(tmp_path, race=[*["White;Asian"] * 90, *["White"] * 60, *["Asian"] * 50]))
+@pytest.mark.parametrize("sign", [";", " / ", " and "])
+def test_several_answers_are_one_group_and_no_reference(sign: str, tmp_path: Path) -> None:
+    found = only(draft_of(tmp_path, race=[*[f"White{sign}Asian"] * 90, *["White"] * 60, *["Asian"] * 50]))
     assert found.rows["several"] == 90
-    assert found.groups["several"] == ("White;Asian",)
+    assert found.groups["several"] == (f"White{sign}Asian",)
     assert found.reference == "White"
 
 
@@ -187,10 +188,20 @@ def test_dates_of_birth_that_give_no_age_are_left_out_with_the_reason(columns: d
 
 
 @pytest.mark.parametrize(
-    ("name", "reference"), [("hispanic_ind", "N"), ("disabled", "N"), ("Race: White", "Y"), ("race_white_flag", "Y")]
+    ("name", "reference"),
+    [("hispanic_ind", "N"), ("disabled", "N"), ("Race: White", "Y"), ("non_white_race", "N"), ("race_white_flag", "Y")],
 )
 def test_a_flag_of_a_group_is_compared_with_those_without_it(name: str, reference: str, tmp_path: Path) -> None:
     assert only(draft_of(tmp_path, **{name: repeated("Y", "N")})).reference == reference
+
+
+def test_flags_of_several_groups_are_drafted_each(tmp_path: Path) -> None:
+    races = repeated("white", "black", "white", "asian", "black")
+    flags = {f"race_{race}": [str(int(value == race)) for value in races] for race in ("white", "black", "asian")}
+    flags["race_white_flag"] = flags["race_white"]
+    draft = draft_of(tmp_path, is_female=repeated("1", "0", "0"), **flags)
+    references = {attribute.column: attribute.reference for attribute in draft.attributes}
+    assert references == {"race_white": "1", "race_black": "0", "race_asian": "0", "is_female": "0"}
 
 
 def test_a_decision_in_codes_and_in_words_is_drafted_once_in_words(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ The tables are made here; those of others are in ``test_exported_tables``.
 """
 
 import random
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -148,6 +149,64 @@ def test_units_below_the_names_become_labels(tmp_path: Path) -> None:
     found = described(tmp_path, text(names=names, rows=[("(id)", "", "", "(USD)", "(%)", "(mdy)"), *ROWS]))
     assert (found.columns, found.source.header, found.source.skip, found.rows) == (names, names, 2, 120)
     assert found.labels["INCOME_USD"] == "(USD)"
+
+
+def test_units_of_some_columns_alone_are_no_row(tmp_path: Path) -> None:
+    found = described(tmp_path, text(rows=[("", "", "", "USD", "%", ""), *ROWS]))
+    assert (found.columns, found.source.skip, found.rows, what(found)) == (NAMES, 2, 120, ["header_records"])
+
+
+def below_each_other(rule: str = "", foot: str = "", title: str = "") -> str:
+    """The table as a terminal or an old system prints it: cells below each other, some of two words."""
+    records = [NAMES, *[(*row[:2], row[2].replace("Black", "Black or other"), *row[3:]) for row in ROWS]]
+    widths = [max(len(record[i]) for record in records) for i in range(len(NAMES))]
+    lines = [
+        "  ".join(
+            cell.rjust(w) if i in (3, 4) else cell.ljust(w) for i, (cell, w) in enumerate(zip(r, widths, strict=True))
+        )
+        for r in records
+    ]
+    lines[1:1] = ["  ".join(rule * width for width in widths)] if rule else []
+    return "".join(
+        f"{line.rstrip()}\n" for line in [*([title, ""] if title else []), *lines, *([foot] if foot else [])]
+    )
+
+
+@pytest.mark.parametrize(
+    ("parts", "questions"),
+    [
+        ({}, []),
+        ({"rule": "-"}, []),
+        ({"rule": "-", "foot": "(120 rows affected)", "title": "Loans of 2023"}, ["title", "foot"]),
+    ],
+    ids=["plain", "dashes", "report"],
+)
+def test_cells_below_each_other_are_cells(tmp_path: Path, parts: dict[str, str], questions: list[str]) -> None:
+    found = described(tmp_path, below_each_other(**parts), "loans.txt")
+    assert (found.columns, found.rows, what(found)) == (NAMES, 120, questions)
+    raw = files.read(found.source, ("Race", "Income"))
+    expected = [(row[2].replace("Black", "Black or other"), row[3]) for row in ROWS]
+    assert list(zip(*(column.to_pylist() for column in raw.table.columns), strict=True)) == expected
+
+
+def test_a_text_over_the_place_of_a_cell_refuses_its_line(tmp_path: Path) -> None:
+    lines = below_each_other().splitlines(keepends=True)
+    lines[60] = "a line that was typed over the table by hand and has words everywhere\n"
+    found = described(tmp_path, "".join(lines), "loans.txt")
+    raw = files.read(found.source, found.columns)
+    assert [(row.row, row.reason) for row in raw.unread] == [(60, Refusal.MALFORMED_LINE)]
+
+
+def test_one_long_line_among_many_short_ones_takes_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "loans.txt"
+    path.write_text("".join(["a  b  c\n"] * 20_000 + ["a" + " " * 500_000 + "b  c\n"]))
+    tracemalloc.start()
+    try:
+        describe(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 200 * 10**6
 
 
 def test_questions_of_a_survey_name_the_columns_in_place_of_their_numbers(tmp_path: Path) -> None:
