@@ -40,29 +40,43 @@ class Grouped:
 
 
 def groups_of(
-    memberships: pa.Table, ids: "np.ndarray[Any, Any]", protected: Iterable[Protected]
+    memberships: pa.Table, ids: "np.ndarray[Any, Any]", protected: Sequence[Protected]
 ) -> Mapping[str, Grouped]:
     """The groups of the rows ``ids``, by name of the protected attribute.
 
     Raises:
         KeyError: a row has no group.
     """
+    coded = codes_of(memberships, ids, [p.name for p in protected])
+    return {
+        p.name: Grouped(codes, names, names.index(p.reference) if p.reference in names else -1)
+        for p, (codes, names) in zip(protected, coded, strict=True)
+    }
+
+
+def codes_of(
+    memberships: pa.Table, ids: "Sequence[str] | np.ndarray[Any, Any]", attributes: Iterable[str]
+) -> Iterator[tuple[NDArray[np.int32], tuple[str, ...]]]:
+    """For each attribute the number of each row's group ``(n,)``, and the sorted names of the groups that have a row.
+
+    Raises:
+        KeyError: a row has no group.
+    """
     asked = pa.array(ids, memberships.schema.field("row_id").type)
-    out, listed, places = {}, pa.array([], asked.type), np.zeros(0, np.int64)
-    for p in protected:
-        of_attribute = memberships.filter(pc.equal(memberships["protected_attribute"], p.name))
+    listed, places = None, np.zeros(0, np.int64)
+    for attribute in attributes:
+        of_attribute = memberships.filter(pc.equal(memberships["protected_attribute"], attribute))
         row_ids = of_attribute["row_id"].combine_chunks()
-        if not len(places) or not row_ids.equals(listed):  # attributes have their rows in one order, mostly
+        if listed is None or not row_ids.equals(listed):  # attributes mostly have their rows in one order
             positions = pc.index_in(asked, value_set=row_ids)
             if positions.null_count:
-                raise KeyError(f"{positions.null_count} rows have no group of {p.name}")
+                raise KeyError(f"{positions.null_count} rows have no group of {attribute}")
             listed, places = row_ids, positions.to_numpy()
         coded = of_attribute["group"].combine_chunks().dictionary_encode()
         codes, all_names = coded.indices.to_numpy()[places], coded.dictionary.to_pylist()
         names = sorted(all_names[code] for code in np.unique(codes))
         number = np.array([names.index(name) if name in names else -1 for name in all_names], np.int32)
-        out[p.name] = Grouped(number[codes], tuple(names), names.index(p.reference) if p.reference in names else -1)
-    return out
+        yield number[codes], tuple(names)
 
 
 def without_copies(applications: pa.Table, copied_rows: pa.Table) -> pa.Table:
