@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from flows.concurrency.schedule import Need, need_of
 from flows.partitions.attempts import Attempt, YearState, latest
-from flows.partitions.year_plan import expected_cost
+from flows.partitions.year_plan import Measured, expected_cost
 from flows.partitions.years import spec_of_year
 from flows.runs.given import places
 from flows.runs.index import Run, runs_of, vintage_words
@@ -145,7 +145,7 @@ def _differing(now: Mapping[str, Any], then: Mapping[str, Any]) -> Sequence[str]
 #
 # Costs are those of earlier runs of the same audit, in proportion to rows. They are a guide: the searches for
 # neighbours and feasible paths grow faster than the number of rows. Without an earlier run the shipped table tells,
-# with all rows of the source taken as usable.
+# with all rows of the source taken as usable, but of HMDA the share that has a decision.
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,9 @@ def _cost(planned: Plan, stage_states: Sequence[Stand], lake: Lake, runs: Sequen
         return Cost(rows, about, None, None)
     if not donors:
         steps = [step.name for step in planned.steps if step.stage.name in remaining_stages]
-        return Cost(rows, about, expected_cost(planned.spec, steps, rows, []).cpu_seconds, None, by_table=True)
+        share = Measured.shipped().usable_share if planned.spec.source.kind == "hmda" else 1.0
+        expected = expected_cost(planned.spec, steps, round(rows * share), [])
+        return Cost(rows, about, expected.cpu_seconds, None, by_table=True)
     seconds, size = 0.0, 0.0
     for stage in remaining_stages:  # each by the run nearest in rows that has it
         donor = next((run for run in donors if any(p.stage == stage for p in run.partitions)), None)

@@ -6,13 +6,13 @@ import logging
 import math
 import re
 import time
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from statistics import linear_regression
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -94,9 +94,10 @@ def attempts_before(audit: str, year: int, lake: str, value: str = "") -> int:
 # --------------------------------------------------------------------------------------------------------------------
 # Expected CPU time and memory of an audit, before it is run.
 #
-# By the stages of the run of the same audit that is nearest in usable rows, each scaled by how it was measured to grow.
-# A stage that no run of the lake has is scaled from a table of lenders of several sizes, which `evenhand bench forecast
-# --write` measures: by rows, by groups, and by how fast this machine is. Both are a guide, and no promise.
+# Between two runs of the same audit a stage lies on the line through the logarithms of rows and seconds. Beyond them it
+# grows from the nearest run as it was measured to grow. A stage that no run of the lake has is taken in the same way
+# from a table of several sizes, which `evenhand bench forecast --write` measures, scaled by groups and by how fast this
+# machine is. Beyond the table it goes on as between its last two sizes, up to ``BEND``. It is a guide, and no promise.
 
 
 BEND: Final = 20_000
@@ -118,6 +119,8 @@ _BY_GROUP: Final = frozenset({"detect fgce", "detect cst", "adjust", "measure", 
 _OF_GRAPH: Final = ("ablate", "detect fgce")
 """Steps that look at ``sampling.graph_rows`` rows at most, and where there are more, five times."""
 _DRAWS: Final = 5
+_STEEPEST: Final = 1.5
+"""Exponent of rows beyond the sizes of the table, at most."""
 COSTS: Final = Path(__file__).with_name("costs.json")
 
 
@@ -142,6 +145,8 @@ class Measured:
     """Partitions, whose report is short."""
     full_runs: tuple[Past, ...]
     """The same lenders in full, as an audit without partitions is."""
+    usable_share: float = 1.0
+    """Share of the rows of a source of HMDA that is usable."""
 
     @classmethod
     @cache
@@ -149,17 +154,11 @@ class Measured:
         """The table of this version."""
         table = json.loads(COSTS.read_bytes())
         runs = (tuple(Past(**run) for run in table[name]) for name in ("runs", "full_runs"))
-        return cls(table["yardstick_seconds"], table["groups"], *runs)
+        return cls(table["yardstick_seconds"], table["groups"], *runs, table["usable_share"])
 
     def of(self, spec: AuditSpec) -> tuple[Past, ...]:
         """Runs that compute as much as an audit by this spec does."""
         return self.runs if spec.by and not spec.by.full else self.full_runs
-
-    @property
-    def mb_a_row(self) -> float:
-        """By how much the peak grows with a usable row: the slope of the line through the runs."""
-        rows = [float(run.usable) for run in self.full_runs]
-        return linear_regression(rows, [max(run.peak_mb.values()) for run in self.full_runs]).slope
 
 
 @dataclass(frozen=True)
@@ -203,28 +202,73 @@ def expected_cost(
         spec: of the audit, whose sampling bounds what some steps look at.
         steps: names, as in a plan.
         usable: rows.
-        past: earlier runs of the same audit; the one nearest in rows that has a step tells of it.
+        past: earlier runs of the same audit; those around it in rows that have a step tell of it.
         measured: what tells of steps that no earlier run has; the shipped table if left out.
     """
     measured = measured or Measured.shipped()
-    near = sorted(past, key=lambda run: abs(math.log(run.usable / max(usable, 1))))
-    near_measured = sorted(measured.of(spec), key=lambda run: abs(math.log(run.usable / max(usable, 1))))
     speed, groups = yardstick_seconds() / measured.yardstick_seconds, group_count(spec) / measured.groups
     seconds = 0.0
     for step in steps:
-        earlier = next((run for run in near if step in run.cpu_seconds), None)
-        run = earlier or next((run for run in near_measured if step in run.cpu_seconds), None)
-        if run is None:  # of milliseconds, or a stage of the user's own
-            continue
-        rows, again = _looked_at(step, usable, spec), _draws(step, usable, spec) / _draws(step, run.usable, spec)
-        cost = again * run.cpu_seconds[step] * grown(step, _looked_at(step, run.usable, spec), rows)
-        seconds += cost if earlier else cost * speed * (groups if step in _BY_GROUP else 1.0)
-    nearest_run = next((run for run in (*near, *near_measured) if run.peak_mb), None)
-    peak = 0.0
-    if nearest_run is not None:
-        peak = max(nearest_run.peak_mb.get(step, 0.0) for step in steps)
-        peak += (usable - nearest_run.usable) * measured.mb_a_row
-    return Cost(round(seconds, 1), round(max(peak, IMPORTS_MB), 1), bool(near))
+        if (of_lake := _step_seconds(step, usable, spec, past)) is not None:
+            seconds += of_lake
+        elif (of_table := _step_seconds(step, usable, spec, measured.of(spec), goes_on=True)) is not None:
+            seconds += of_table * speed * (groups if step in _BY_GROUP else 1.0)
+        # else of milliseconds, or a stage of the user's own
+    table = [run for run in measured.of(spec) if run.peak_mb]
+    peak = _peak_mb(steps, usable, table)
+    if with_peaks := [run for run in past if run.peak_mb]:
+        run = min(with_peaks, key=lambda run: abs(math.log(run.usable / max(usable, 1))))
+        peak += _peak_mb(steps, run.usable, [run]) - _peak_mb(steps, run.usable, table)
+    return Cost(round(seconds, 1), round(max(peak, IMPORTS_MB), 1), bool(past))
+
+
+def _peak_mb(steps: Sequence[str], usable: int, runs: Sequence[Past]) -> float:
+    """Peak of steps: on the line through the two sizes around it, or through the last two; it never falls."""
+    peaks = sorted((run.usable, max(run.peak_mb.get(step, 0.0) for step in steps)) for run in runs)
+    low, high = _around([of for of, _ in peaks], usable)
+    (low_rows, low_mb), (high_rows, high_mb) = peaks[low], peaks[high]
+    a_row = max(high_mb - low_mb, 0.0) / max(high_rows - low_rows, 1)
+    return max(low_mb + a_row * (usable - low_rows), 0.0)
+
+
+def _step_seconds(
+    step: str, usable: int, spec: AuditSpec, runs: Sequence[Past], *, goes_on: bool = False
+) -> float | None:
+    """CPU seconds of a step by runs of several sizes; None where none of them has it.
+
+    Args:
+        step: its name.
+        usable: rows of the audit.
+        spec: of the audit, whose sampling bounds what some steps look at.
+        runs: of several sizes.
+        goes_on: whether beyond the sizes and below ``BEND`` it grows as between the last two, and not by ``GROWTH``.
+    """
+    sizes = {
+        run.usable: run.cpu_seconds[step] / _draws(step, run.usable, spec) for run in runs if step in run.cpu_seconds
+    }
+    if not sizes:
+        return None
+    rows, draws = max(_looked_at(step, usable, spec), 1), _draws(step, usable, spec)
+    looked_at = sorted({max(_looked_at(step, of, spec), 1): seconds for of, seconds in sorted(sizes.items())}.items())
+    low, high = _around([of for of, _ in looked_at], rows)
+    (low_rows, low_seconds), (high_rows, high_seconds) = looked_at[low], looked_at[high]
+    nearest_rows, seconds = min((looked_at[low], looked_at[high]), key=lambda size: abs(math.log(size[0] / rows)))
+    between = low_rows < rows < high_rows
+    if high_rows == low_rows or not (between or goes_on) or min(low_seconds, high_seconds) <= 0:
+        return draws * seconds * grown(step, nearest_rows, rows)
+    exponent = math.log(high_seconds / low_seconds) / math.log(high_rows / low_rows)
+    if between:
+        return draws * seconds * float((rows / nearest_rows) ** exponent)
+    exponent = min(max(exponent, 0.0), _STEEPEST)
+    _, above = GROWTH.get(step, _OTHERS)
+    below_bend = (min(rows, BEND) / min(nearest_rows, BEND)) ** exponent
+    return draws * seconds * float(below_bend * (max(rows, BEND) / max(nearest_rows, BEND)) ** above)
+
+
+def _around(sizes: Sequence[int], size: int) -> tuple[int, int]:
+    """Places of the two sizes, in ascending order, around one; of the first or the last two beyond them."""
+    high = min(max(bisect_left(sizes, size), 1), len(sizes) - 1)
+    return max(high - 1, 0), max(high, 0)
 
 
 @cache
@@ -544,7 +588,9 @@ class _Planning:
         is_all = partition.value == ALL
         if is_all not in self._steps:
             self._steps[is_all] = [step.name for step in self._planned(partition).steps]
-        return expected_cost(self.spec, self._steps[is_all], partition.usable, self.past)
+        # the report of all rows is whole
+        spec = self.spec.model_copy(update={"by": None}) if is_all else self.spec
+        return expected_cost(spec, self._steps[is_all], partition.usable, self.past)
 
     def _planned(self, partition: Listed) -> Plan:
         return plan(spec_of_part(self.spec, self.year, partition, self.lake))

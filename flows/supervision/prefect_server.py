@@ -1,5 +1,7 @@
 """Prefect's server: embedded or as a child process, its readiness, and the flow runs of one lake."""
 
+import http
+import http.client
 import json
 import logging
 import os
@@ -309,13 +311,23 @@ def _wait(url: str, process: Server, seconds: float, log: Path | None = None) ->
     while time.monotonic() < until:
         if process.poll() is not None:
             raise InfrastructureError(f"it ended with exit code {process.returncode}: {_last_line(log)}")
-        try:
-            if httpx.get(url, timeout=5).is_success:
-                return
-        except httpx.TransportError:
-            pass  # it does not listen yet
+        if _answers(url):
+            return
         time.sleep(0.1)
     raise InfrastructureError(f"it did not answer within {seconds:g} s: {_last_line(log)}")
+
+
+def _answers(url: str) -> bool:
+    """Whether a server of this machine is ready; by the standard library, as httpx prepares TLS at each call."""
+    address = urlsplit(url)
+    connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=5)
+    try:
+        connection.request("GET", address.path)
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):  # it does not listen yet
+        return False
+    finally:
+        connection.close()
 
 
 def _last_line(log: Path | None) -> str:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from schemas.tables.counterfactuals import FEASIBILITY_EDGES, FEASIBILITY_FACTS, FEASIBILITY_NODES
@@ -27,6 +28,7 @@ from tasks.numerics import encoding
 from tasks.numerics.arrays import Bools, Ints, Longs
 from tasks.numerics.statistics.sampling import hashes, proportionally, thresholds
 from tasks.pipeline.stage import Produced
+from tasks.preprocessing.columns import codes_of
 
 # --------------------------------------------------------------------------------------------------------------------
 # Which rows the graph of a large audit is of: seeded draws that take the same share of every group and decision.
@@ -67,8 +69,8 @@ def draws(ids: list[str], strata: Ints, favourable: Bools, most: int | None, see
 
 def decided(ids: list[str], applications: pa.Table) -> Bools:
     """``(n,)`` the lender's decisions on some of the applications."""
-    decisions = dict(zip(applications["row_id"].to_pylist(), applications["favourable"].to_pylist(), strict=True))
-    return np.array([bool(decisions[row_id]) for row_id in ids], dtype=bool)
+    places = pc.index_in(pa.array(ids, applications.schema.field("row_id").type), applications["row_id"])
+    return np.asarray(applications["favourable"].take(places).to_numpy(), dtype=bool)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -128,9 +130,8 @@ def connected(
 
 def strata_of(ids: list[str], memberships: pa.Table) -> NDArray[np.int32]:
     """``(n, attributes)`` group numbers: rows of two groups are never joined."""
-    frame = memberships.to_pandas()
-    groups = frame.pivot(index="row_id", columns="protected_attribute", values="group").loc[ids]
-    return np.column_stack([groups[name].astype("category").cat.codes for name in groups.columns]).astype(np.int32)
+    attributes = sorted(pc.unique(memberships["protected_attribute"]).to_pylist())
+    return np.column_stack([codes for codes, _ in codes_of(memberships, ids, attributes)])
 
 
 def rules_of(encoded: NDArray[np.float64], encodings: pa.Table) -> tuple[Rules, NDArray[np.int32]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from tasks.numerics.arrays import Bools, Floats, Longs
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 
 # --------------------------------------------------------------------------------------------------------------------
 # Check of the direction of the decision: do columns with a known direction rank it as they should?
@@ -167,6 +167,8 @@ def _share(finite: Bools, among: Bools) -> float:
 
 
 FOLDS = 5
+MANY = 100_000
+"""Applications above which those that lack the same values are fitted as one with a weight."""
 _NORMAL = 1.96
 
 
@@ -216,11 +218,22 @@ def auc_of_missingness(flags: Bools, favourable: Bools) -> float:
     if not used.shape[1] or rarer < FOLDS:
         return np.nan
     from sklearn.linear_model import LogisticRegression  # a plan reaches this module, and fits nothing
+    from sklearn.metrics import roc_auc_score
     from sklearn.model_selection import StratifiedKFold, cross_val_score
 
     folds = StratifiedKFold(FOLDS)
-    scores = cross_val_score(LogisticRegression(), used.astype(float), favourable, cv=folds, scoring="roc_auc")
-    return float(scores.mean())
+    if len(used) <= MANY:
+        scores = cross_val_score(LogisticRegression(), used.astype(float), favourable, cv=folds, scoring="roc_auc")
+        return float(scores.mean())
+    patterns, pattern = np.unique(used @ (1 << np.arange(used.shape[1])), return_inverse=True)
+    flags_of_pattern = patterns[:, None] >> np.arange(used.shape[1]) & 1
+    x, y = np.tile(flags_of_pattern, (2, 1)), np.repeat([False, True], len(patterns))
+    cell, areas = pattern + len(patterns) * favourable, []
+    for train, test in folds.split(cell, favourable):
+        fitted_counts, asked_counts = (np.bincount(cell[rows], minlength=len(y)) for rows in (train, test))
+        model = LogisticRegression().fit(x, y, fitted_counts)
+        areas.append(roc_auc_score(y, model.decision_function(x), sample_weight=asked_counts))
+    return float(np.mean(areas))
 
 
 def beyond_chance(auc: float, favourable: int, unfavourable: int) -> bool:
@@ -258,7 +271,7 @@ class Copies:
         return self.pairs > MORE_PAIRS + TIMES_CHANCE * self.expected
 
 
-def copies(columns: Sequence[Longs]) -> Copies:
+def copies(columns: Sequence[Ints]) -> Copies:
     """Find equal rows.
 
     Args:

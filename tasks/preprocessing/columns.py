@@ -1,7 +1,7 @@
 """Applicants and their groups as arrays."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from schemas.audit.model import TakenAs
 from schemas.audit.spec import Protected
 from schemas.terms import Kind
 from tasks.numerics import encoding
-from tasks.numerics.arrays import Floats, Ints, Longs
+from tasks.numerics.arrays import Floats, Ints
 from tasks.numerics.encoding import Columns, Scale, one_hot
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -40,16 +40,43 @@ class Grouped:
 
 
 def groups_of(
-    memberships: pa.Table, ids: "np.ndarray[Any, Any]", protected: Iterable[Protected]
+    memberships: pa.Table, ids: "np.ndarray[Any, Any]", protected: Sequence[Protected]
 ) -> Mapping[str, Grouped]:
-    """The groups of the rows ``ids``, by name of the protected attribute."""
-    wide = memberships.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group").loc[ids]
-    out = {}
-    for p in protected:
-        names, codes = np.unique(wide[p.name].to_numpy(dtype=str), return_inverse=True)
-        reference = int(np.searchsorted(names, p.reference)) if p.reference in names else -1
-        out[p.name] = Grouped(codes.astype(np.int32), tuple(names.tolist()), reference)
-    return out
+    """The groups of the rows ``ids``, by name of the protected attribute.
+
+    Raises:
+        KeyError: a row has no group.
+    """
+    coded = codes_of(memberships, ids, [p.name for p in protected])
+    return {
+        p.name: Grouped(codes, names, names.index(p.reference) if p.reference in names else -1)
+        for p, (codes, names) in zip(protected, coded, strict=True)
+    }
+
+
+def codes_of(
+    memberships: pa.Table, ids: "Sequence[str] | np.ndarray[Any, Any]", attributes: Iterable[str]
+) -> Iterator[tuple[NDArray[np.int32], tuple[str, ...]]]:
+    """For each attribute the number of each row's group ``(n,)``, and the sorted names of the groups that have a row.
+
+    Raises:
+        KeyError: a row has no group.
+    """
+    asked = pa.array(ids, memberships.schema.field("row_id").type)
+    listed, places = None, np.zeros(0, np.int64)
+    for attribute in attributes:
+        of_attribute = memberships.filter(pc.equal(memberships["protected_attribute"], attribute))
+        row_ids = of_attribute["row_id"].combine_chunks()
+        if listed is None or not row_ids.equals(listed):  # attributes mostly have their rows in one order
+            positions = pc.index_in(asked, value_set=row_ids)
+            if positions.null_count:
+                raise KeyError(f"{positions.null_count} rows have no group of {attribute}")
+            listed, places = row_ids, positions.to_numpy()
+        coded = of_attribute["group"].combine_chunks().dictionary_encode()
+        codes, all_names = coded.indices.to_numpy()[places], coded.dictionary.to_pylist()
+        names = sorted(all_names[code] for code in np.unique(codes))
+        number = np.array([names.index(name) if name in names else -1 for name in all_names], np.int32)
+        yield number[codes], tuple(names)
 
 
 def without_copies(applications: pa.Table, copied_rows: pa.Table) -> pa.Table:
@@ -60,11 +87,11 @@ def without_copies(applications: pa.Table, copied_rows: pa.Table) -> pa.Table:
     return applications.filter(pc.invert(pc.is_in(applications["row_id"], value_set=ids)))
 
 
-def cells_of(applications: pa.Table, groups: Iterable[NDArray[Any]]) -> list[Longs]:
+def cells_of(applications: pa.Table, groups: Iterable[Ints]) -> list[Ints]:
     """Codes of every cell but the identifiers, and of the groups: what copies are equal in."""
     names = [name for name in applications.column_names if name not in ("row_id", "source_row")]
     columns = [pd.factorize(applications[name].to_pandas(), use_na_sentinel=False)[0] for name in names]
-    return [*(column.astype(np.int64) for column in columns), *(group.astype(np.int64) for group in groups)]
+    return [*(column.astype(np.int32) for column in columns), *groups]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -116,7 +143,7 @@ def columns_of(applicants: pa.Table, encodings: pa.Table) -> Columns:
     kinds = tuple(Kind(first["kind"]) for first in firsts)
     categories = tuple(tuple(json.loads(first["categories"] or "[]")) for first in firsts)
     parts = [
-        encoding.category_codes(applicants[first["feature"]].to_pylist(), categories)
+        _category_codes(applicants[first["feature"]], categories)
         if categories
         else applicants[first["feature"]].to_numpy()
         for first, categories in zip(firsts, categories, strict=True)
@@ -128,17 +155,26 @@ def columns_of(applicants: pa.Table, encodings: pa.Table) -> Columns:
 
 def encoded(columns: Columns, encodings: pa.Table) -> Floats:
     """``(n, q)`` features in [0, 1], a column for each row of ``encodings``."""
-    parts = [np.empty((len(columns.values), 0))]
+    return np.column_stack([np.empty((len(columns.values), 0)), *encoded_features(columns, encodings)])
+
+
+def encoded_features(columns: Columns, encodings: pa.Table) -> Iterator[Floats]:
+    """Each feature in [0, 1]: ``(n,)``, or of one without an order ``(n, categories)``."""
     for first, kind, categories, values in zip(
         _features(encodings), columns.kinds, columns.categories, columns.values.T, strict=True
     ):
         if kind is Kind.CONTINUOUS:
             bins = None if first["bins"] is None else int(first["bins"])
-            parts.append(encoding.encode_continuous(values, Scale(first["low"], first["high"], bins)))
+            yield encoding.encode_continuous(values, Scale(first["low"], first["high"], bins))
         else:
             encode = encoding.encode_one_hot if kind is Kind.NOMINAL else encoding.encode_ordered
-            parts.append(encode(values.astype(np.int32), len(categories)))
-    return np.column_stack(parts)
+            yield encode(values.astype(np.int32), len(categories))
+
+
+def _category_codes(values: pa.ChunkedArray, categories: Sequence[str]) -> Ints:
+    """Number of each value ``(n,)`` among the categories, -1 where it is none of them."""
+    coded = values.combine_chunks().dictionary_encode(null_encoding="encode")
+    return encoding.category_codes(coded.dictionary.to_pylist(), categories)[coded.indices.to_numpy()]
 
 
 def _features(encodings: pa.Table) -> list[dict[str, Any]]:

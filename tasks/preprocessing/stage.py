@@ -33,10 +33,10 @@ from schemas.tables.applications import (
 from schemas.tables.readings import COPIED_ROWS, COPIES
 from schemas.terms import Kind, Refusal
 from tasks.numerics import encoding
-from tasks.numerics.arrays import Bools
+from tasks.numerics.arrays import Bools, Longs
 from tasks.pipeline.stage import Keeping, Produced, stage
 from tasks.preprocessing import algorithm, checks
-from tasks.preprocessing.columns import cells_of, columns_of, encoded, groups_of
+from tasks.preprocessing.columns import cells_of, columns_of, encoded_features, groups_of
 
 IMPUTED = "(missing)"
 """The level of a nominal column that stands for a missing value, where those are imputed."""
@@ -74,13 +74,14 @@ def preprocess(applications: pa.Table, memberships: pa.Table, *, settings: Prepr
     """
     features = {n: c for n, c in settings.columns.items() if c.used}
     copied, copies = _copied(applications, memberships, settings)
-    frame = applications.filter(pa.array(~copied)).to_pandas()
+    once = applications.filter(pa.array(~copied)) if copied.any() else applications
+    frame = once.select(["favourable", "exempt", *features]).to_pandas()  # its index: places in ``once``
     refusals, lacking = REFUSALS.empty(), _lacking(frame, list(features))
     looked_at = features if settings.fitted else {}
     leaks = checks.check_leakage(frame, looked_at, settings.leakage.allow)
     right_way = checks.check(frame, features, None if settings.codes_decide else settings.directions)
     if settings.missing == "exclude":
-        frame, refusals = _complete(frame, list(features))
+        frame, refusals = _complete(once, frame, list(features))
     else:
         for name, column in features.items():
             frame[name] = _imputed(frame[name], column)
@@ -90,11 +91,15 @@ def preprocess(applications: pa.Table, memberships: pa.Table, *, settings: Prepr
         for row in _encoders(frame[name], name, column)
     ]
     encodings = ENCODINGS.build(**{c.name: [row.get(c.name) for row in rows] for c in ENCODINGS.columns})
-    applicants = pa.Table.from_pandas(frame[["row_id", *features]], applications.select(["row_id", *features]).schema)
+    values = pa.Table.from_pandas(frame[list(features)], applications.select(list(features)).schema)
+    row_ids = once["row_id"] if len(frame) == once.num_rows else once["row_id"].take(pa.array(frame.index))
+    del frame
+    applicants = values.add_column(0, applications.schema.field("row_id"), row_ids)
     names = [row["encoded"] for row in rows]
-    values = dict(zip(names, encoded(columns_of(applicants, encodings), encodings).T, strict=True))
+    columns = encoded_features(columns_of(applicants, encodings), encodings)
+    arrays = [pa.array(column) for feature in columns for column in (feature.T if feature.ndim > 1 else (feature,))]
     tables = {
-        FEATURES.name: pa.table({"row_id": applicants["row_id"], **values}),
+        FEATURES.name: pa.table([row_ids, *arrays], names=["row_id", *names]),
         APPLICANTS.name: applicants.replace_schema_metadata(),
         ENCODINGS.name: encodings,
         MISSINGNESS.name: lacking,
@@ -151,8 +156,7 @@ def _lacking(frame: pd.DataFrame, names: list[str]) -> pa.Table:
     gone, exempt = frame[names].isna().to_numpy(dtype=bool), frame["exempt"].notna().to_numpy()
     favourable = frame["favourable"].to_numpy(dtype=bool)
     flags = algorithm.by_reason(gone, exempt)
-    first = [names.index(name) for name in _named(frame, names)] if names else [0] * len(frame)
-    named = np.array(first, dtype=np.int64) + exempt * len(names)
+    named = _named(frame, names) + exempt * len(names)
     result = algorithm.lacking(np.column_stack([flags, gone.any(axis=1)]), favourable, named)
     have = ~np.column_stack([gone, gone, gone.any(axis=1)])
     reasons = [*[Refusal.MISSING_COVARIATE] * len(names), *[Refusal.EXEMPT_COVARIATE] * len(names), ANY]
@@ -170,17 +174,23 @@ def _lacking(frame: pd.DataFrame, names: list[str]) -> pa.Table:
     return table.filter(np.append(result.flagged[:-1] > 0, True))
 
 
-def _named(frame: pd.DataFrame, names: list[str]) -> list[str]:
-    """The column that the refusal of each row names: the exempt one, else the first missing one."""
-    if frame.empty:
-        return []
-    first = frame[names].isna().to_numpy().argmax(axis=1)
-    exempt = frame["exempt"]
-    return [names[i] if pd.isna(x) else x for i, x in zip(first, exempt, strict=True)]
+def _named(frame: pd.DataFrame, names: list[str]) -> Longs:
+    """``(n,)`` number of the column that the refusal of each row names: the exempt one, else the first missing one."""
+    if frame.empty or not names:
+        return np.zeros(len(frame), np.int64)
+    first: Longs = frame[names].isna().to_numpy().argmax(axis=1)
+    codes, exempt = pd.factorize(frame["exempt"])
+    places = np.array([*(names.index(name) for name in exempt), -1], np.int64)[codes]
+    return np.where(places < 0, first, places)
 
 
-def _complete(frame: pd.DataFrame, names: list[str]) -> tuple[pd.DataFrame, pa.Table]:
+def _complete(once: pa.Table, frame: pd.DataFrame, names: list[str]) -> tuple[pd.DataFrame, pa.Table]:
     """Complete rows, and refusals of the others: exempt where the spec's texts declare it, else missing.
+
+    Args:
+        once: the applications.
+        frame: their features, decision and exemption.
+        names: of the features.
 
     Raises:
         DataQualityError: no row is complete.
@@ -196,19 +206,20 @@ def _complete(frame: pd.DataFrame, names: list[str]) -> tuple[pd.DataFrame, pa.T
             "impute"
         )
     refused = frame[~complete]
+    of_refused = once.select(["row_id", "source_row"]).take(pa.array(refused.index))
     refusals = REFUSALS.build(
-        row_id=refused["row_id"],
-        source_row=refused["source_row"],
+        row_id=of_refused["row_id"],
+        source_row=of_refused["source_row"],
         stage=["preprocess"] * len(refused),
         reason=[
             Refusal.EXEMPT_COVARIATE if exempt else Refusal.MISSING_COVARIATE for exempt in refused["exempt"].notna()
         ],
-        column=_named(refused, names),
+        column=[names[place] for place in _named(refused, names)],
         detail=[None] * len(refused),
         favourable=refused["favourable"],
         weight=np.ones(len(refused)),
     )
-    return frame[complete], refusals
+    return frame if complete.all() else frame[complete], refusals
 
 
 def _imputed(values: pd.Series, column: ColumnSpec) -> pd.Series:

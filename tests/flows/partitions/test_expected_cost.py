@@ -72,10 +72,30 @@ def test_without_a_run_the_table_tells_by_groups_and_by_the_speed_of_the_machine
 
 
 @pytest.mark.usefixtures("half_as_fast")
-def test_the_size_of_the_table_that_is_nearest_tells_and_memory_lies_on_a_line(spec):
-    small, large = (expected_cost(spec, ["ingest"], rows, [], TABLE) for rows in (1_000, 9_000))
-    assert (small.cpu_seconds, large.cpu_seconds) == (1.0, 1.2)
-    assert expected_cost(spec, STEPS, 17_000, [], TABLE).peak_mb == pytest.approx(1_000 + 8_000 * 400 / 8_000)
+def test_between_two_sizes_of_the_table_a_step_lies_on_the_line_of_their_logarithms(spec):
+    small, middle, large = (expected_cost(spec, ["detect cst"], rows, [], TABLE) for rows in (1_000, 3_000, 9_000))
+    assert middle.cpu_seconds == pytest.approx((small.cpu_seconds * large.cpu_seconds) ** 0.5, abs=0.1)
+    assert small.cpu_seconds < middle.cpu_seconds < large.cpu_seconds
+
+
+@pytest.mark.usefixtures("half_as_fast")
+def test_beyond_the_table_a_step_goes_on_as_between_the_last_two_sizes_and_never_falls(spec):
+    ratio = expected_cost(spec, ["detect cst"], 18_000, [], TABLE).cpu_seconds
+    assert ratio / expected_cost(spec, ["detect cst"], 9_000, [], TABLE).cpu_seconds == pytest.approx(2**0.5, rel=0.01)
+    falling = replace(TABLE, full_runs=(RUNS[0], replace(RUNS[1], cpu_seconds={"detect cst": 4.0})))
+    beyond, last = (expected_cost(spec, ["detect cst"], rows, [], falling).cpu_seconds for rows in (18_000, 9_000))
+    assert beyond == last
+
+
+@pytest.mark.usefixtures("half_as_fast")
+def test_memory_lies_on_the_line_through_the_sizes_of_the_table(spec):
+    peaks = [expected_cost(spec, STEPS, rows, [], TABLE).peak_mb for rows in (1_000, 5_000, 9_000, 17_000)]
+    assert peaks == [600.0, 800.0, 1_000.0, 1_400.0]
+
+
+def test_between_two_runs_of_the_lake_a_step_lies_on_the_line_of_their_logarithms(spec):
+    large = replace(PAST, usable=4_000, cpu_seconds={"detect cst": 40.0})
+    assert expected_cost(spec, ["detect cst"], 2_000, [PAST, large]).cpu_seconds == 20.0
 
 
 @pytest.mark.usefixtures("half_as_fast")
@@ -93,6 +113,6 @@ def test_a_run_of_the_lake_goes_before_the_table(spec):
 def test_the_shipped_table_has_all_that_a_plan_needs():
     table = Measured.shipped()
     assert len(table.runs) == len(table.full_runs) == 3
-    assert table.mb_a_row > 0
+    assert 0.5 < table.usable_share < 1
     assert 0.001 < table.yardstick_seconds < 1
     assert {"detect fgce", "detect cst", "detect gcfn", "adjust", "publish", "report"} <= set(table.runs[0].cpu_seconds)

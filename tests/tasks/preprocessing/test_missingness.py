@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.preprocessing import algorithm
 from tasks.preprocessing.algorithm import FOLDS, auc_of_missingness, beyond_chance, by_reason, lacking
 
 
@@ -45,6 +46,15 @@ def test_missingness_at_random_ranks_nobody_and_a_leak_ranks_everybody():
     assert auc_of_missingness(~favourable[:, None], favourable) == pytest.approx(1)
     mixed = np.column_stack([at_random, ~favourable & (rng.random(4000) < 0.3)])
     assert beyond_chance(auc_of_missingness(mixed, favourable), favourable.sum(), (~favourable).sum())
+
+
+def test_many_rows_that_lack_the_same_are_fitted_as_one(monkeypatch):
+    rng = np.random.default_rng(5)
+    flags = rng.random((3_000, 4)) < np.array([0.02, 0.3, 0.0, 0.1])
+    favourable = rng.random(3_000) < 0.7 - 0.3 * flags[:, 1]
+    row_by_row = auc_of_missingness(flags, favourable)
+    monkeypatch.setattr(algorithm, "MANY", 2_999)
+    assert auc_of_missingness(flags, favourable) == pytest.approx(row_by_row, abs=1e-4)
 
 
 @pytest.mark.parametrize("denied", [0, FOLDS - 1])

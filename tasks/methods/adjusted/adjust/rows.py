@@ -28,7 +28,7 @@ from tasks.methods.adjusted.tables import (
     ADJUSTED_SUPPORT,
 )
 from tasks.numerics.arrays import Bools, Ints
-from tasks.preprocessing.columns import Grouped, groups_of
+from tasks.preprocessing.columns import Grouped, codes_of, groups_of
 
 # --------------------------------------------------------------------------------------------------------------------
 # Applications as arrays: decisions, groups, and control columns in the user's units, with what is missing.
@@ -127,8 +127,11 @@ def _others(rows: pa.Table, memberships: pa.Table, p: Protected, settings: Adjus
     """The other protected attributes as controls, those excepted that share a column, and columns like age."""
     apart = [other for other in settings.protected if set(other.columns).isdisjoint(p.columns)]
     ids: np.ndarray[Any, Any] = rows["row_id"].to_numpy()
-    wide = memberships.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group").loc[ids]
-    groups = (_category(other.name, wide[other.name].reset_index(drop=True), ()) for other in apart)
+    coded = codes_of(memberships, ids, [other.name for other in apart])
+    groups = (
+        Control(other.name, "category", codes.astype(np.float64), names)
+        for other, (codes, names) in zip(apart, coded, strict=True)
+    )
     personal_columns: Mapping[str, ColumnSpec] = {name: settings.columns[name] for name in settings.personal}
     return (*groups, *(control(rows, name, column) for name, column in personal_columns.items()))
 

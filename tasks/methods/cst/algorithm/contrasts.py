@@ -1,11 +1,14 @@
 """Matching estimators as contrasts of decisions, with their variance."""
 
+import hashlib
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
+import numba
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import norm
 
@@ -418,11 +421,21 @@ def excess_share(
 # A list that runs out before ``k`` rows of a label is searched again among the rows of that label, never cut short.
 
 
+Shorts = NDArray[np.int16] | NDArray[np.int32]
 DEEPEST = 700
 """Neighbours listed of a row at most; more would cost more to filter than a new search of those that run out."""
 
 SPARE = 2.5
 """Times as many neighbours as hold k of the smaller label on average: in a tail of the columns it is rarer."""
+
+FEWEST_LISTED = 1.2
+"""Times k members in a list on average, below which lists hold k of the others alone: most would run out of members."""
+
+MOST_LISTED_BYTES = 150_000_000
+"""Of lists that wait for the next decision maker, whose tests look at the same rows."""
+
+_LISTED: dict[bytes, Shorts] = {}
+"""Digest of rows and settings -> lists; whoever takes them takes them away."""
 
 
 @dataclass(frozen=True)
@@ -432,19 +445,34 @@ class DeepLists:
     space: Space
     """``(q,)`` places of the rows."""
     settings: CstSettings
-    near: Longs
+    near: Shorts
     """``(q, depth)`` nearest first, without the row itself; -1 beyond the last within reach."""
 
     @classmethod
     def of(cls, space: Space, members: int, settings: CstSettings) -> "DeepLists":
-        """Search ``q`` rows, so many of them members of the group."""
+        """Search ``q`` rows, so many of them members of the group, unless it was done for another decision maker."""
         many = len(space.numeric)
-        depth = min(many - 1, DEEPEST, math.ceil(SPARE * settings.k * many / max(members, 1)))
-        rows = np.arange(many)
-        near = np.full((many, depth), -1, dtype=np.int64)
-        for some, neighbours in in_batches(index(space, rows), space, depth, settings, exclude=rows):
-            near[some] = neighbours.rows
+        depth = cls._depth(many, members, settings.k)
+        asked = (depth, settings.ties, settings.maximum_distance, space.overlap, space.divisor, space.shape)
+        content = hashlib.sha256(repr(asked).encode())
+        for coordinates in (space.numeric, space.nominal):
+            content.update(np.ascontiguousarray(coordinates))
+        near = _LISTED.pop(key := content.digest(), None)
+        if near is None:
+            rows = np.arange(many)
+            near = np.full((many, depth), -1, dtype=np.int16 if many < 2**15 else np.int32)
+            for some, neighbours in in_batches(index(space, rows), space, depth, settings, exclude=rows):
+                near[some] = neighbours.rows
+            if near.nbytes + sum(listed.nbytes for listed in _LISTED.values()) > MOST_LISTED_BYTES:
+                _LISTED.clear()
+            _LISTED[key] = near
         return cls(space, settings, near)
+
+    @staticmethod
+    def _depth(many: int, members: int, k: int) -> int:
+        """How many neighbours are listed: few where members are so rare that they are searched for in any case."""
+        rarer = min(members, many - members) if members * DEEPEST >= FEWEST_LISTED * k * many else many - members
+        return min(many - 1, DEEPEST, math.ceil(SPARE * k * many / max(rarer, 1)))
 
     def shares(self, member: Bools) -> tuple[Bools, Floats, Floats]:
         """Who is tested under these labels, and how often each row serves as control and as test.
@@ -455,26 +483,45 @@ class DeepLists:
         Returns:
             ``(q,)`` members with ``k`` neighbours of both labels; ``(q,)`` shares c_j and t_j.
         """
-        row = np.flatnonzero(member)
-        control, test = (self._nearest(row, label) for label in (member, ~member))
-        full = (control[:, -1] >= 0) & (test[:, -1] >= 0)
+        row, k = np.flatnonzero(member), self.settings.k
+        lists = np.full((2, len(row), k), -1, dtype=np.int64)
+        ran_out = np.zeros((2, len(row)), dtype=bool)
+        split_lists(self.near, row, member, lists, ran_out)
+        for nearest, short, label in zip(lists, ran_out, (member, ~member), strict=True):
+            rows, missing = np.flatnonzero(label), np.flatnonzero(short)
+            if len(missing) and len(rows):
+                blocks, queries = index(self.space, rows), self.space.rows(row[missing])
+                nearest[missing] = nearest_rows(blocks, queries, k, self.settings, exclude=row[missing]).rows
+        full = (lists[:, :, -1] >= 0).all(axis=0)
         tested = np.zeros(len(member), dtype=bool)
         tested[row[full]] = True
-        many = max(int(full.sum()), 1) * self.settings.k
-        member_shares = [np.bincount(near[full].ravel(), minlength=len(member)) / many for near in (control, test)]
+        many = max(int(full.sum()), 1) * k
+        member_shares = [np.bincount(near[full].ravel(), minlength=len(member)) / many for near in lists]
         return tested, member_shares[0], member_shares[1]
 
-    def _nearest(self, row: Longs, label: Bools) -> Longs:
-        """``(r, k)`` nearest rows of a label around some rows; -1 where fewer are within reach."""
-        k, near = self.settings.k, self.near[row]
-        neighbour_rows = np.full((len(row), k), -1, dtype=np.int64)
-        hit = label[near] & (near >= 0)
-        rank = np.cumsum(hit, axis=1, dtype=np.int16)
-        full = rank[:, -1] >= k
-        neighbour_rows[full] = near[full][(hit & (rank <= k))[full]].reshape(-1, k)
-        short = np.flatnonzero(~full & (near[:, -1] >= 0))
-        rows = np.flatnonzero(label)
-        if len(short) and len(rows):
-            blocks, queries = index(self.space, rows), self.space.rows(row[short])
-            neighbour_rows[short] = nearest_rows(blocks, queries, k, self.settings, exclude=row[short]).rows
-        return neighbour_rows
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def split_lists(near: Shorts, row: Longs, member: Bools, lists: Longs, ran_out: Bools) -> None:
+    """Split lists of neighbours into the ``k`` nearest members and the ``k`` nearest others.
+
+    Args:
+        near: ``(q, depth)``, as in ``DeepLists``.
+        row: ``(r,)`` rows whose lists are split.
+        member: ``(q,)`` members.
+        lists: ``(2, r, k)``, filled in, members first; -1 where there are fewer than ``k``.
+        ran_out: ``(2, r)``, filled in: whether a list ended before ``k`` were met, and there may be more.
+    """
+    depth, k = near.shape[1], lists.shape[2]
+    for at in range(row.shape[0]):
+        neighbours, counts = near[row[at]], [0, 0]
+        place = 0
+        while place < depth and neighbours[place] >= 0 and (counts[0] < k or counts[1] < k):
+            side = 0 if member[neighbours[place]] else 1
+            if counts[side] < k:
+                lists[side, at, counts[side]] = neighbours[place]
+                counts[side] += 1
+            place += 1
+        for side in range(2):
+            if counts[side] < k:
+                lists[side, at, :] = -1
+                ran_out[side, at] = place == depth

@@ -28,6 +28,7 @@ from tasks.numerics.arrays import Floats
 from tasks.numerics.results import Aggregate
 from tasks.pipeline.method import Origin
 from tasks.pipeline.stage import Produced
+from tasks.preprocessing.columns import codes_of
 
 # --------------------------------------------------------------------------------------------------------------------
 # Runs the relabelled draws of ``ablate``: the graph of all groups together, and the shares of sets of its rows.
@@ -161,14 +162,13 @@ def searched(
     features = features.filter(pc.is_in(features["row_id"], first_draw))
     ids = features["row_id"].to_pylist()
     sample_note = as_sampled(len(ids), row_count) if len(ids) < row_count else ""
-    group_of = memberships.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group").loc[ids]
+    coded = codes_of(memberships, ids, [protected.name for protected in settings.protected])
     attributes = []
-    for protected in settings.protected:
-        names, codes = np.unique(group_of[protected.name].to_numpy(dtype=str), return_inverse=True)
-        group, reference = codes.astype(np.int32), int(np.searchsorted(names, protected.reference))
+    for protected, (group, names) in zip(settings.protected, coded, strict=True):
+        reference = int(np.searchsorted(names, protected.reference))
         rng = np.random.default_rng([settings.seed, crc32(f"ablate|{protected.name}".encode())])
         sizes = ablation.matched(group, len(names), reference, settings.draws, rng)
-        attributes.append(_Attribute(protected.name, tuple(names.tolist()), group, sizes, sample_note))
+        attributes.append(_Attribute(protected.name, names, group, sizes, sample_note))
     encoded = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
     rows = _Rows(encoded, strata_of(ids, memberships), tuple(attributes))
     queries = {}

@@ -62,6 +62,28 @@ def test_lists_are_filtered_exactly_and_searched_anew_where_they_run_out(seed, d
     assert test == pytest.approx(expected[2])
 
 
+def test_two_decision_makers_share_the_lists_of_the_same_rows_and_no_others():
+    drawn, asked = draw(MEDIATED, 90, 7), CstSettings(ks=(5,), k=5)
+    space, members = space_of(drawn, asked), int(drawn.member.sum())
+    lender, model, third = (DeepLists.of(space, members, asked).near for _ in range(3))
+    assert model is lender
+    assert third is not lender
+    assert (third == lender).all()
+    near = asked.model_copy(update={"maximum_distance": 0.05})
+    assert not np.array_equal(DeepLists.of(space, members, near).near, lender)
+
+
+@pytest.mark.parametrize("many", [8, 60])
+def test_lists_are_short_where_members_are_rare(many):
+    drawn, asked = draw(MEDIATED, 1_000, 7), CstSettings(ks=(25,), k=25)
+    space, member = space_of(drawn, asked), np.arange(1_000) < many
+    lists = DeepLists.of(space, many, asked)
+    assert lists.near.shape[1] == (64 if many == 8 else 700)
+    tested, control, _ = lists.shares(member)
+    assert tested.sum() == (0 if many == 8 else many)
+    assert control.sum() == pytest.approx(float(tested.any()))
+
+
 def test_the_statistic_is_the_adjusted_effect_over_its_error():
     drawn = draw(Lender(direct=0.8), 600, 1)
     ground, member = ground_of(drawn), drawn.member
