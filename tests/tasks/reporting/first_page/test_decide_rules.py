@@ -102,8 +102,8 @@ def test_left_out_above_five_percent():
 
 
 def test_detectable_where_there_is_too_little_to_say():
-    expected = "With 100 A applicants, {} points would often be missed."
-    adjusted, plain = "an adjusted difference of less than 9", "a difference in approval rates of less than 8"
+    expected = "With 100 A applicants, this audit can easily miss {} points."
+    adjusted, plain = "an adjusted difference below 9", "a difference in approval rates below 8"
     assert told(of_states((INSIDE, LITTLE)), "detectable") == expected.format(adjusted)
     assert told(of_states((LITTLE, INSIDE)), "detectable") == expected.format(plain)
     widened = of_states((INSIDE, LITTLE))
