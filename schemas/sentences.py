@@ -20,10 +20,25 @@ def sentences(part: str) -> Mapping[str, Any]:
     """The sentence patterns of one part; names in braces are filled in.
 
     Args:
-        part: ``first_page``, ``question_pages``, ``findings`` or ``messages``.
+        part: ``first_page``, ``question_pages``, ``findings``, ``messages``, ``league``, ``years`` or ``data_page``.
     """
     patterns: Mapping[str, Any] = _content("sentences.yaml")[part]
     return patterns
+
+
+def filled(part: str, name: str, **words: object) -> str:
+    """A sentence with its names filled in.
+
+    Args:
+        part: as in ``sentences``.
+        name: of the pattern; dots lead into groups of patterns.
+        words: what its names stand for.
+    """
+    pattern: Any = sentences(part)
+    for key in name.split("."):
+        pattern = pattern[key]
+    text: str = pattern.format(**words)
+    return text
 
 
 @cache
@@ -158,8 +173,7 @@ def points(value: float) -> str:
 
 
 def _pattern(name: str, **words: object) -> str:
-    text: str = sentences("findings")[name]
-    return text.format(**words)
+    return filled("findings", name, **words)
 
 
 def _less_often(value: float) -> str:

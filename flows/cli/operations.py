@@ -491,7 +491,7 @@ def replay(
     if as_json:
         print_json(rows)
     else:
-        print_rows(console, f"replay of {run}", rows)
+        print_rows(console, f"replay of {run}", rows, alone=True)
     if not all(row["equal"] for row in rows):
         raise typer.Exit(ExitCode.INTEGRITY)
 

@@ -617,7 +617,7 @@ def _print(league_of_year: "League", page: str) -> None:
             rows.append(row)
         print_rows(console, league.titled(subject), rows)
         notes = [f"{len(table.lines) - MOST} more with --json, and on the page"] if len(table.lines) > MOST else []
-        for sentence in (*notes, league.expected(table, noun), league.NO_RANKING.format(noun=noun)):
+        for sentence in (*notes, league.expected(table, noun), league.order_words(noun)):
             console.print(sentence, markup=False, soft_wrap=True)
     console.print()
     console.print(f"page  {page}", markup=False, soft_wrap=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from flows.cli import options
-from flows.cli.terminal import console, errors, print_json, print_rows, visible
+from flows.cli.terminal import console, errors, print_json, print_rows, print_words, visible
 from schemas.errors import InfrastructureError, SpecError
 from schemas.questions import QUESTIONS, STATES
 from schemas.terms import ExitCode, State, Theory
@@ -160,9 +160,9 @@ def print_stages(title: str, stage_rows: Sequence[dict[str, Any]]) -> None:
         rows.append({name: f"{cell:,.1f}" if isinstance(cell, float) else cell for name, cell in cells.items()})
         if "partition" in cells:
             rows[-1]["partition"] = cells["partition"][:_SHOWN]
-    print_rows(console, title, rows)
+    print_rows(console, title, rows, alone=True)
     wall, cpu = (sum(row[name] or 0.0 for row in stage_rows) for name in ("seconds", "cpu_seconds"))
-    console.print(f"in all {wall:,.1f} s of stages, {cpu:,.1f} CPU s", markup=False)
+    print_words(console, f"in all {wall:,.1f} s of stages, {cpu:,.1f} CPU s")
 
 
 @stages_app.command(epilog="Example: evenhand cite, or: evenhand cite boston1990@1990 > evenhand.bib")
@@ -321,7 +321,7 @@ def _print(run: str, written_paths: Iterable[Path], lines: Iterable["BudgetLine"
     for path in written_paths:
         sys.stdout.write(f"{visible(str(path))}\n")
     if rows:
-        print_rows(console, f"files of run {run}: what each has, of the most it may have", rows)
+        print_rows(console, f"files of run {run}: what each has, of the most it may have", rows, alone=True)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -450,7 +450,7 @@ def show_log(
     if as_json:
         print_json([entry.model_dump(mode="json", exclude_defaults=True) for entry in log_entries])
     else:
-        print_rows(console, "log of the lake", [entry_row(entry) for entry in log_entries])
+        print_rows(console, "log of the lake", [entry_row(entry) for entry in log_entries], alone=True)
 
 
 @log_app.command("verify", epilog="Example: evenhand log verify --head 12:3f9c0000000000000000000000000000000000...")

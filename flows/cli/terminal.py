@@ -285,9 +285,18 @@ def print_run(console: Console, summary: "Summary") -> None:
         console.print(Text(f"{name:<8}").append_text(text), soft_wrap=True)
 
 
-def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None:
-    """Print rows as a table, and its title above it; nothing of a table without rows but the title."""
-    if title:
+def print_rows(console: Console, title: str, rows: list[dict[str, Any]], *, alone: bool = False) -> None:
+    """Print rows as a table, and its title above it; nothing of a table without rows but the title.
+
+    Args:
+        console: where to print.
+        title: of the table; empty without one.
+        rows: cells by column.
+        alone: whether it is the one table of a command, of which a pipe gets rows and no title.
+    """
+    if title and alone:
+        print_words(console, title, style="italic")
+    elif title:
         console.print(title, markup=False, style="italic")
     if rows:
         cells = []
@@ -295,6 +304,11 @@ def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None
             texts = [f"{v:.4f}" if isinstance(v, float) else "" if v is None else v for v in row.values()]
             cells.append([text if isinstance(text, Text) else Text(str(text)) for text in texts])
         print_table(console, list(rows[0]), cells)
+
+
+def print_words(console: Console, words: str, style: str = "") -> None:
+    """Print words about the one table of a command: next to it on a terminal, else as an error, as a pipe gets rows."""
+    (console if console.is_terminal else errors).print(words, markup=False, style=style, soft_wrap=True)
 
 
 def robustness_words(rv: float, strongest: str, of_denial: float | None, of_group: float | None) -> str:

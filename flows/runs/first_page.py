@@ -13,9 +13,9 @@ from schemas.artifact import Artifact
 from schemas.errors import IntegrityError, SpecError
 from schemas.questions import QUESTIONS, STATES
 from schemas.report import report_now
-from schemas.sentences import sentences
+from schemas.sentences import filled, sentences
 from schemas.tables.verdicts import PREFIX, PUBLICATION
-from schemas.terms import EVERYBODY, ExitCode, State, Theory
+from schemas.terms import EVERYBODY, ExitCode, Refusal, State, Theory
 from tasks.lake.store import Lake, open_lake
 from tasks.lake.views import newest_stages
 
@@ -29,6 +29,8 @@ _HEAD = 3
 """Lines to the headline, of which the second is always blank."""
 _CODES = {State.WITHIN: ExitCode.WITHIN, State.OUTSIDE: ExitCode.OUTSIDE}
 _PLAIN = str.maketrans({"\N{MINUS SIGN}": "-", "\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": " "})
+LACKING = (Refusal.MISSING_COVARIATE, Refusal.EXEMPT_COVARIATE)
+"""Reasons for which applications without every feature are refused."""
 Said = Mapping[str, Any]
 
 
@@ -167,12 +169,23 @@ def left_out(lake: Lake, run: str) -> str:
                     for row in lake.read(Artifact.model_validate(table)).to_pylist()
                     if row["group"] == EVERYBODY and row["kind"] == "refused"
                 ]
-                first = {row["protected_attribute"] for row in of[:1]}  # every attribute has the same rows
-                counts = [row["n"] for row in of if row["protected_attribute"] in first]
-                if None in counts or not sum(counts):
-                    return ""
-                return f"{sum(counts):,} of the rows read"
+                return left_out_words(of)
     return ""
+
+
+def left_out_words(refused: Sequence[Mapping[str, Any]]) -> str:
+    """Refused rows in words: those that no figure counts, and those that count in approval rates alone.
+
+    Args:
+        refused: rows of the waterfall on refusals of everybody, for each protected attribute the same ones.
+    """
+    rows = [row for row in refused if row["protected_attribute"] == refused[0]["protected_attribute"]]
+    if any(row["n"] is None for row in rows):
+        return ""
+    gaps = sum(row["n"] for row in rows if row["reason"] in LACKING)
+    unread = sum(row["n"] for row in rows) - gaps
+    parts = ((unread, "left_out"), (gaps, "left_out_gaps"))
+    return "; ".join(filled("messages", name, n=f"{n:,}") for n, name in parts if n)
 
 
 def remarks(lake: Lake, run: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Rows by which theories of harm are judged, the tables of verdicts, and whether groups are large enough."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -55,6 +56,7 @@ DENIAL_RATIO, RARE_DENIALS = 1.5, 0.10
 _DESCRIPTIVE = "for information: it has no interval that is known to cover as often as it says"
 _NO_ERROR = "its error is zero, or the logarithm by which it is judged is not defined"
 _HELD = "for information: its error takes the model as given, which was fitted to these rows"
+_CODE = re.compile(r"[a-z]+(?:_[a-z]+)+")
 _NO_STRENGTH = "what columns that the table lacks could do to it cannot be computed"
 
 
@@ -319,7 +321,9 @@ class Gathered:
             )
             return replace(case, problem=f"not measured: {why}")
         if not math.isfinite(aggregate.value):
-            return replace(case, problem=f"not measured: {aggregate.note or 'undefined'}")
+            why = aggregate.note or "undefined"
+            why = why.replace("_", " ") if _CODE.fullmatch(why) else why  # a reason of refusal, by its key
+            return replace(case, problem=f"not measured: {why}")
         case = replace(case, value=aggregate.value)
         inference = aggregate.inference
         if inference is None or not (math.isfinite(inference.se) or math.isfinite(inference.p)):

@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from schemas.questions import QUESTIONS, STATES
+from schemas.sentences import filled, sentences
 from schemas.tables.applications import (
     ANY,
     DECISION_DIRECTION,
@@ -52,6 +54,8 @@ from tasks.reporting.text import (
     state_cell,
 )
 
+_said = partial(filled, "data_page")
+
 # --------------------------------------------------------------------------------------------------------------------
 # Expectations that the tables of a run were held against: a summary, every failure, and the rest folded.
 
@@ -70,12 +74,12 @@ def checks(outcomes: Iterable[Check], run: str) -> Section:
     aside = sum(outcome["quarantined"] for outcome in failed)
     held = count(len(every) - len(failed))
     words = (
-        *((f"{count(len(failed))} of {count(len(every))} checks failed.",) if failed else ()),
-        *((f"For {count(aside)} of these the rows were set aside; they stand among the rows out.",) if aside else ()),
-        f"{held} checks passed. All: {table_found(run, published(VALIDATIONS).name)}.",
+        *((_said("checks.failed", n=count(len(failed)), of=count(len(every))),) if failed else ()),
+        *((_said("checks.set_aside", n=count(aside)),) if aside else ()),
+        _said("checks.passed", n=held, where=table_found(run, published(VALIDATIONS).name)),
     )
-    tables = (list_of_checks("Checks that failed", failed),) if failed else ()
-    return Section("Checks of every table", "checks", words, tables=tables)
+    tables = (list_of_checks(_said("checks.table"), failed),) if failed else ()
+    return Section(_said("checks.title"), "checks", words, tables=tables)
 
 
 def list_of_checks(title: str, outcomes: list[Check]) -> TableView:
@@ -134,17 +138,13 @@ def exclusions(material: Material) -> Section:
     """The waterfall of each protected attribute: rows in, refused by reason, and out."""
     rows = material.tables.get(PUBLISHED_WATERFALL.name, ())
     if not rows:
-        return Section("Rows in and out", "rows", ("The number of rows by stage was not published.",))
-    words = [
-        "Every row of the source is either used or refused with a reason.",
-        "Applications that lack a feature count in the lender's approval rates; all other results hold for the rows "
-        "used only.",
-    ]
+        return Section(_said("rows.title"), "rows", (_said("rows.not_published"),))
+    words = [_said("rows.every_row"), _said("rows.lacking")]
     source = material.settings.source
     if source.kind == "hmda":
         fields = type(source.policy).model_fields
         policies = "; ".join(f"{field.description}: {getattr(source.policy, name)}" for name, field in fields.items())
-        words.append(f"Where the file departs from its layout, by the policy of the spec: {policies}.")
+        words.append(_said("rows.policy", policies=policies))
     attributes = dict.fromkeys(row["protected_attribute"] for row in rows)
     tables = [view for name in attributes for view in _tables(material, name)]
     if together := material.tables.get(PUBLISHED_MERGED.name, ()):
@@ -155,9 +155,8 @@ def exclusions(material: Material) -> Section:
             denied = DASH if row["denied"] is None else number_cell(count(row["denied"]))
             merged.append((Cell(row["groups"]), Cell(people), number_cell(count(row["n"])), denied))
         header = ("Groups", "Of", "Applications", "Denied")
-        note = "Groups that are withheld one by one, counted together where that tells nothing of each."
-        tables.append(TableView("Withheld groups as one", header, tuple(merged), note))
-    return Section("Rows in and out", "rows", tuple(words), tables=tuple(tables))
+        tables.append(TableView(_said("rows.merged"), header, tuple(merged), _said("rows.merged_note")))
+    return Section(_said("rows.title"), "rows", tuple(words), tables=tuple(tables))
 
 
 def _tables(material: Material, attribute: str) -> Iterator[TableView]:
@@ -169,16 +168,12 @@ def _tables(material: Material, attribute: str) -> Iterator[TableView]:
     ]
     groups = list(dict.fromkeys(row["group"] for row in rows))
     first_groups = groups[: MOST_GROUPS + 1]
-    note = (
-        ""
-        if first_groups == groups
-        else f"The {MOST_GROUPS} largest of {len(groups) - 1} groups; measures.xlsx has all."
-    )
+    note = "" if first_groups == groups else _said("rows.largest", n=MOST_GROUPS, of=len(groups) - 1)
     lines: dict[int, dict[str, Line]] = {}
     for row in rows:
         lines.setdefault(row["line"], {})[row["group"]] = row
     ordered = [lines[number] for number in sorted(lines)]
-    yield _table(f"Rows by {attribute}", first_groups, ordered, _number, note)
+    yield _table(_said("rows.table", attribute=attribute), first_groups, ordered, _number, note)
     # Refused rows with a share of approvals, published or withheld.
     decided = [
         line
@@ -189,7 +184,7 @@ def _tables(material: Material, attribute: str) -> Iterator[TableView]:
         )
     ]
     if decided:
-        yield _table(f"Approved of refused rows, by {attribute}", first_groups, decided, _approved, note)
+        yield _table(_said("rows.approved", attribute=attribute), first_groups, decided, _approved, note)
 
 
 def _table(title: str, groups: list[str], lines: list[dict[str, Line]], cell: Any, note: str) -> TableView:
@@ -198,10 +193,9 @@ def _table(title: str, groups: list[str], lines: list[dict[str, Line]], cell: An
         first = next(iter(line.values()))
         if first["kind"] == "refused":
             column = f" ({first['column']})" if first["column"] else ""
-            head = f"Refused by {first['stage']}: {first['reason'].replace('_', ' ')}{column}"
+            head = _said("rows.refused", stage=first["stage"], reason=first["reason"].replace("_", " "), column=column)
         else:
-            heads = {"source": "Rows in the source", "left": f"Rows out of {first['stage']}", "used": "Rows used"}
-            head = heads[first["kind"]]
+            head = _said(f"rows.{first['kind']}", stage=first["stage"])
         rows.append((Cell(head), *(cell(line.get(group)) for group in groups)))
     return TableView(title, ("Rows", *groups), tuple(rows), note)
 
@@ -227,19 +221,13 @@ def missing(material: Material) -> Section:
         "Approved, of those who lack it": lambda row: _share(row, "approval_missing", row["missing"]),
         "Approved, of those who have it": lambda row: _share(row, "approval_present"),
     }
-    note = "Of applications with a readable decision. An application may lack several. Exempt: need not be reported."
+    title, note = _said("missing.table"), _said("missing.note")
     visible = any(row["missing"] or row["withheld"] for row in lacking)
-    tables = (TableView.of("Approval by what is missing", lacking, columns, note),) if visible else ()
+    tables = (TableView.of(title, lacking, columns, note),) if visible else ()
     words = [_leak_words(material, lacking)]
     if any(row["missing"] for row in lacking):
-        treatments = {
-            "exclude": "Applications that lack a feature count in the lender's approval rates; all else holds for "
-            "complete applications.",
-            "impute": "Missing values were filled in: a sensitivity analysis, to be held against a run that refuses "
-            "such applications.",
-        }
-        words.append(treatments[material.settings.missing])
-    return Section("Missing values", "missing", tuple(words), tables=tables)
+        words.append(_said(f"missing.{material.settings.missing}"))
+    return Section(_said("missing.title"), "missing", tuple(words), tables=tables)
 
 
 def _share(row: Line, name: str, n: int | None = None) -> Cell:
@@ -252,25 +240,23 @@ def _leak_words(material: Material, lacking: list[Line]) -> str:
     """How well missingness alone predicts the decision."""
     overall_line = next((row for row in lacking if row["reason"] == ANY), None)
     if overall_line is None:
-        return "What is missing was not published."
+        return _said("missing.not_published")
     if overall_line["missing"] is None:
-        return "What missing values tell of the decision is withheld: too few applications lack any."
+        return _said("missing.withheld")
     if not overall_line["missing"]:
-        return "No application lacks a feature."
+        return _said("missing.none")
     minimum = material.minimum
     if overall_line["missing"] < minimum or overall_line["auc"] is None:
-        return f"Fewer than {minimum} applications lack a feature: whether missing values tell the decision is open."
-    sentence = (
-        f"Which values are missing ranks the decision with an AUC of {significant(overall_line['auc'])}; 0.5 is chance."
-    )
+        return _said("missing.few", n=minimum)
+    sentence = _said("missing.auc", auc=significant(overall_line["auc"]))
     rows: Rows = material.tables.get(PUBLISHED_WATERFALL.name, ())
     used = next((row["n"] for row in rows if row["kind"] == "used" and row["group"] == EVERYBODY), None) or 0
     shares = ((overall_line["missing"], overall_line["approval_missing"]), (used, overall_line["approval_present"]))
     decisions_approved = sum(round(n * (share or 0.0)) for n, share in shares)
     approved, denied = decisions_approved, overall_line["missing"] + used - decisions_approved
     if abs(overall_line["auc"] - 0.5) < TELLING or not beyond_chance(overall_line["auc"], approved, denied):
-        return f"{sentence} That is no more than chance gives; a leak is not ruled out."
-    return f"{sentence} Missing values leak the decision: a model could read it off them."
+        return _said("missing.by_chance", auc=sentence)
+    return _said("missing.leak", auc=sentence)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -279,18 +265,12 @@ def _leak_words(material: Material, lacking: list[Line]) -> str:
 
 TOO_GOOD = 0.98
 """AUC from which on a model of lending decisions is not believed."""
-METRICS = {
-    "auc": "AUC",
-    "accuracy": "Same decision",
-    "predicted_denial_rate": "Denied by the model",
-    "true_positive_rate": "Approved, of those the lender approved",
-    "false_positive_rate": "Approved, of those the lender denied",
-}
+METRICS: Final[Mapping[str, str]] = sentences("data_page")["model"]["metrics"]
+"""Metric of the model -> its header."""
 _OF_ALL = ("accuracy", "predicted_denial_rate")
 """Shares of everybody in the group."""
 MODEL_MOST_ROWS = 50
 """Rows of a table on the page."""
-_CHANGE = {"up": "only up", "down": "only down", "free": "freely", "immutable": "not at all"}
 ModelRow = Mapping[str, Any]
 
 
@@ -299,10 +279,8 @@ def model(material: Material) -> Section:
     of_group: dict[tuple[str, str], dict[str, ModelRow]] = {}
     for row in material.named(MODEL_METRICS.name):
         of_group.setdefault((row["protected_attribute"], row["group"]), {})[row["metric"]] = row
-    words = "What the pages say of the model holds for the lender only as far as the model follows the lender."
     if not of_group:
-        nothing = ("No model was held against the lender's decisions.",)
-        return Section("The model compared with the lender", "model", nothing)
+        return Section(_said("model.title"), "model", (_said("model.nothing"),))
     heads = {n: head for n, head in METRICS.items() if any(n in metrics for metrics in of_group.values())}
     rows = []
     for (attribute, group), metrics in list(of_group.items())[:MODEL_MOST_ROWS]:
@@ -316,14 +294,10 @@ def model(material: Material) -> Section:
             else:
                 cells.append(_metric(name, metric))
         rows.append(tuple(cells))
-    note = (
-        f"The first {len(rows)} of {len(of_group)} groups; measures.xlsx has the measures of all."
-        if len(rows) < len(of_group)
-        else ""
-    )
+    note = _said("model.first", n=len(rows), of=len(of_group)) if len(rows) < len(of_group) else ""
     header = ("Attribute", "Group", "n", *heads.values())
-    table = TableView("Decisions of the model and of the lender", header, tuple(rows), note)
-    return Section("The model compared with the lender", "model", (words,), tables=(table,))
+    table = TableView(_said("model.table"), header, tuple(rows), note)
+    return Section(_said("model.title"), "model", (_said("model.words"),), tables=(table,))
 
 
 def _metric(name: str, metric: ModelRow) -> Cell:
@@ -347,11 +321,7 @@ def too_good(material: Material) -> Iterator[Notice]:
     high_rows = [row for row in largest.values() if row["value"] is not None and row["value"] >= TOO_GOOD]
     if high_rows:
         names = listed(f"{row['group']} ({row['protected_attribute']})" for row in high_rows)
-        yield Notice(
-            "The model knows too much",
-            f"AUC of {TOO_GOOD:g} or more for the largest group: {names}. Lending decisions are hardly ever told so "
-            "well from an application. Look for a column that is known only after the decision.",
-        )
+        yield Notice(_said("model.too_good_title"), _said("model.too_good", auc=f"{TOO_GOOD:g}", groups=names))
 
 
 def encodings(material: Material) -> Section:
@@ -359,7 +329,6 @@ def encodings(material: Material) -> Section:
     rows_of: dict[str, list[ModelRow]] = {}
     for row in material.named(ENCODINGS.name):
         rows_of.setdefault(row["feature"], []).append(row)
-    words = "Columns are scaled to between 0 and 1. Continuous ones are cut off at both ends, then put into bins."
     labels = {name: f"{spec.label} ({name})" for name, spec in material.settings.columns.items() if spec.label}
     categories = {
         name: json.loads(rows[0]["categories"])
@@ -376,10 +345,10 @@ def encodings(material: Material) -> Section:
         "Rows cut off": lambda name: _rows(rows_of[name][0], "clipped"),
         "Implausible rows": lambda name: _rows(rows_of[name][0], "implausible"),
         "Categories": lambda name: Cell(", ".join(map(str, categories[name])) or "–"),
-        "May change": lambda name: Cell(_CHANGE[rows_of[name][0]["constraint"]]),
+        "May change": lambda name: Cell(_said(f"columns.change.{rows_of[name][0]['constraint']}")),
     }
-    table = TableView.of("Columns and their encoding", rows_of, columns, folded=True)
-    return Section("Columns", "columns", (words,), tables=(table,) if rows_of else ())
+    table = TableView.of(_said("columns.table"), rows_of, columns, folded=True)
+    return Section(_said("columns.title"), "columns", (_said("columns.words"),), tables=(table,) if rows_of else ())
 
 
 def _end(row: ModelRow, name: str) -> Cell:
@@ -396,22 +365,10 @@ def _rows(row: ModelRow, name: str) -> Cell:
 # The mitigations that the spec compares: what other models of the same rows could do, group by group.
 
 
-FIGURES: Final = {
-    "auc": "AUC",
-    "f1": "F1",
-    "balanced_accuracy": "Balanced accuracy",
-    "positive_rate": "Approved",
-    "eo_gap": "Larger gap in error rates",
-    "sp_gap": "Gap in approvals",
-}
+FIGURES: Final[Mapping[str, str]] = sentences("data_page")["mitigations"]["figures"]
+"""Figure of a mitigation -> its header."""
 MITIGATIONS_MOST_ROWS: Final = 60
 """Rows of a table on the page."""
-
-WORDS: Final = (
-    "Each is trained on the outcomes of a group and the reference group, on the same five folds: means over the folds, "
-    "on held-out rows. None is the audited model, or in use.",
-    "A model that approves nearly everybody, or nobody, has small gaps and a balanced accuracy near 0.5.",
-)
 
 
 def mitigations(material: Material) -> Section | None:
@@ -430,14 +387,14 @@ def mitigations(material: Material) -> Section | None:
             if figure["value"] is None:
                 without = reasons.setdefault(figure["reason"] or "withheld", [])
                 without += [] if key[2] in without else [key[2]]
-    notes = [f"None for {', '.join(names)}: {reason}." for reason, names in reasons.items()]
+    notes = [_said("mitigations.none", names=", ".join(names), reason=reason) for reason, names in reasons.items()]
     if len(rows) < len(by_key):
-        notes.append(
-            f"The first {len(rows)} of {len(by_key)} rows; the table {PUBLISHED_COMPARED_MITIGATIONS.name} has all."
-        )
+        whole = {"of": len(by_key), "table": PUBLISHED_COMPARED_MITIGATIONS.name}
+        notes.append(_said("mitigations.first", n=len(rows), **whole))
     header = ("Attribute", "Group", "Mitigation", *FIGURES.values())
-    table = TableView("Mitigations on the same folds", header, tuple(rows), " ".join(notes))
-    return Section("Mitigations compared", "mitigations", WORDS, tables=(table,))
+    words = tuple(sentences("data_page")["mitigations"]["words"])
+    table = TableView(_said("mitigations.table"), header, tuple(rows), " ".join(notes))
+    return Section(_said("mitigations.title"), "mitigations", words, tables=(table,))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -447,7 +404,6 @@ def mitigations(material: Material) -> Section | None:
 OWN_LIMITS_MOST_ROWS = 25
 HEADER = ("Group", "Measure", "Whose decisions", "Value", "Interval", "Limit", "State")
 SIDES = {"at_least": "at least", "at_most": "at most"}
-REST = "The first {n} of {of} limits; report.json and the table of verdicts have all of them."
 
 
 def own_limits(material: Material, run: Run) -> Section | None:
@@ -477,7 +433,7 @@ def own_limits(material: Material, run: Run) -> Section | None:
             state,
         )
         lines.append(line)
-    rest = REST.format(n=OWN_LIMITS_MOST_ROWS, of=len(rows)) if len(rows) > OWN_LIMITS_MOST_ROWS else ""
+    rest = _said("own_limits.rest", n=OWN_LIMITS_MOST_ROWS, of=len(rows)) if len(rows) > OWN_LIMITS_MOST_ROWS else ""
     title = QUESTIONS[Theory.OWN_LIMITS].words
     return Section(title, "own-limits", tables=(TableView(title, HEADER, tuple(lines), whole=len(rows), rest=rest),))
 
@@ -502,50 +458,27 @@ def quality(material: Material) -> Section:
         exclusions(material),
         missing(material),
         *intake(material),
-        Section("The decision column", "decision", directions or ("See the warning at the top.",)),
+        Section(_said("decision"), "decision", directions or (_said("decision_warned"),)),
         model(material),
         *(part for part in (mitigations(material), said_by_methods) if part),
         encodings(material),
         _identity(material),
         Section(
-            "Make it again, and verify it",
+            _said("again.title"),
             "again",
-            (
-                "Save the spec above as spec.yaml. The same source, code and spec give the same bytes.",
-                "The second command compares every file of the run with its recorded digest.",
-            ),
+            (_said("again.save"), _said("again.verify")),
             listings=(Listing("Commands", commands, folded=False),),
         ),
     )
-    link = Link("Definitions of all words and measures", "method.html")
+    link = Link(_said("definitions"), "method.html")
     return Section(
-        "Can these data carry an answer?",
+        _said("title"),
         "quality",
-        () if is_wrong else ("Nothing wrong was found.",),
+        () if is_wrong else (_said("nothing_wrong"),),
         notices=notices,
         parts=parts,
         links=(link,),
     )
-
-
-_RULES: Final = {
-    "encoding": "decoded from another encoding than UTF-8",
-    "skip": "lines above the header left out",
-    "foot": "records below the rows left out",
-    "fold": "spellings joined",
-    "number": "numbers written in another form",
-    "currency": "currency taken off",
-    "percent": "% taken off",
-    "scale": "thousands, millions or exponents written out",
-    "sign": "negative in parentheses, or with the sign behind",
-    "unit": "unit taken off",
-    "missing_word": "words that mean missing",
-    "code": "codes that mean missing",
-    "date": "dates written as year-month-day",
-    "band": "ordered bands",
-    "repeat": "repeated rows left out",
-    "join": "rows joined with the second file",
-}
 
 
 def intake(material: Material) -> Iterator[Section]:
@@ -555,12 +488,12 @@ def intake(material: Material) -> Iterator[Section]:
         return
     columns = {
         "Column": lambda row: Cell(row["column"] or "(rows)"),
-        "What was read": lambda row: Cell(_RULES[row["rule"]]),
+        "What was read": lambda row: Cell(_said(f"intake.rules.{row['rule']}")),
         "Cells": lambda row: _count(row["cells"]) if row["column"] else DASH,
         "Rows": lambda row: _count(row["rows"]),
     }
-    words = "Cells were read by the recipe of the spec (source.intake). Rows that could not be read are refused, below."
-    yield Section("How cells were read", "intake", (words,), tables=(TableView.of("Rules of intake", rows, columns),))
+    tables = (TableView.of(_said("intake.table"), rows, columns),)
+    yield Section(_said("intake.title"), "intake", (_said("intake.words"),), tables=tables)
 
 
 def warnings(material: Material) -> Iterator[Notice]:
@@ -569,25 +502,27 @@ def warnings(material: Material) -> Iterator[Notice]:
     columns = tuple(name for name in lacking if GROUP not in name)
     groups = tuple(name for name in lacking if GROUP in name)
     if columns:
-        text = f"The data of {year} do not have {listed(columns)}, which the audit asks for. "
-        yield Notice("The year lacks columns", text + "No part of this audit uses them; years that have them say more.")
+        text = _said("warnings.year_columns", year=year, columns=listed(columns))
+        yield Notice(_said("warnings.year_columns_title"), text)
     if groups:
-        yield Notice("The year lacks groups", f"In the data of {year} nobody belongs to {listed(groups)}.")
+        text = _said("warnings.year_groups", year=year, groups=listed(groups))
+        yield Notice(_said("warnings.year_groups_title"), text)
     for row in material.named(DECISION_DIRECTION.name):
         if row["reversed"]:
-            yield Notice("Approved and denied may be exchanged", _direction(material, row))
+            yield Notice(_said("warnings.exchanged_title"), _direction(material, row))
     texts = [
         preprocessing_checks.leakage_message(row, material.label(row["feature"]))
         for row in material.named(LEAKAGE.name)
     ]
     if texts:
-        ask = "Make sure that applicants, and not the decision, gave these values."
-        yield Notice("Columns that tell the decision", " ".join((*texts, ask)))
+        text = _said("warnings.telling", columns=" ".join(texts))
+        yield Notice(_said("warnings.telling_title"), text)
     rows = material.named(VALIDATIONS.name)
     broken = [r for r in rows if not (r["success"] or r["quarantined"]) and r.get("severity") != "info"]
     if broken:
         tables = ", ".join(dict.fromkeys(row["table"] for row in broken))
-        yield Notice("Checks of tables failed", f"{count(len(broken))} expectations failed, of: {tables}.")
+        text = _said("warnings.failed", n=count(len(broken)), tables=tables)
+        yield Notice(_said("warnings.failed_title"), text)
     yield from too_good(material)
 
 
@@ -596,7 +531,7 @@ def _direction(material: Material, row: Any) -> str:
     signed = (column.rpartition(" ") for column in row["columns"].split(", ") if column)
     row = {**row, "columns": ", ".join(f"{material.label(name)} {MINUS if s == '-' else s}" for name, _, s in signed)}
     if row["auc"] is None and row["decided_by"] == "columns":
-        return f"Columns with a direction ({row['columns']}) rank the decision; how well is withheld."
+        return _said("warnings.direction_withheld", columns=row["columns"])
     if row["reversed"] and row["auc"] is not None and row["high"] is not None:
         return " ".join(preprocessing_checks.warnings(row, material.settings.decision)).removeprefix(
             "columns_swapped: "
@@ -628,6 +563,6 @@ def _identity(material: Material) -> Section:
         "Disclosure profile": settings.disclosure.profile,
         "Legal frame named": f"{frame} ({claims})" if claims else frame,
     }
-    table = TableView("What identifies the run", ("What", "Value"), tuple((Cell(k), Cell(v)) for k, v in strip.items()))
-    spec = Listing("The spec as it was run", settings.effective_spec)
-    return Section("The run", "run", tables=(table,), listings=(spec,))
+    table = TableView(_said("run.table"), ("What", "Value"), tuple((Cell(k), Cell(v)) for k, v in strip.items()))
+    spec = Listing(_said("run.spec"), settings.effective_spec)
+    return Section(_said("run.title"), "run", tables=(table,), listings=(spec,))

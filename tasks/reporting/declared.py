@@ -66,6 +66,8 @@ class Entry(_Declared):
     """Whether it is an effect on denial, which is printed as a difference in approval."""
     note: bool = False
     """Whether it is a remark on a row, printed once under the table; its first number has the mark."""
+    of: str = ""
+    """Of a share of people: the column of the table with their number. Shares of few people are printed as counts."""
 
 
 class Block(_Declared):

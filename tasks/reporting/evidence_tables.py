@@ -17,6 +17,7 @@ from tasks.reporting.charts.values import MINUS
 from tasks.reporting.declared import FORMS, Block, Declared, Entry, Form, Setting, Shown, Unit
 from tasks.reporting.material import Material, Measure, View, listed
 from tasks.reporting.text import (
+    AS_COUNTS,
     DASH,
     NOTED,
     Cell,
@@ -27,6 +28,7 @@ from tasks.reporting.text import (
     missing_words,
     n_cell,
     p_cell,
+    share_cell,
     significant,
     whole,
     written,
@@ -132,7 +134,7 @@ def measured(m: Measure | None, unit: Unit, form: Form = "") -> Noted:
     return Noted(Cell(written(m.value, unit, form), "number", detail=interval(m, unit, form)), note)
 
 
-def entry(value: Any, column: Entry, withheld: bool, words: Callable[[str], str]) -> Noted:
+def entry(value: Any, column: Entry, withheld: bool, words: Callable[[str], str], people: int | None = None) -> Noted:
     """A field of a side table as a cell.
 
     Args:
@@ -140,6 +142,7 @@ def entry(value: Any, column: Entry, withheld: bool, words: Callable[[str], str]
         column: how it is printed.
         withheld: whether a number that is not there was withheld.
         words: text of the table -> as it is printed.
+        people: of a share of people, their number.
     """
     if value is None or value == "":
         return Noted(Cell("withheld", "none") if withheld and column.unit != "text" else DASH)
@@ -151,6 +154,8 @@ def entry(value: Any, column: Entry, withheld: bool, words: Callable[[str], str]
         with suppress(ValueError):  # a number such as 0.52381 has the digits of all others
             value = significant(float(value)) if "." in value else value
         return Noted(Cell(words(value)))
+    if people is not None and people < AS_COUNTS:
+        return Noted(share_cell(value, people))
     return Noted(Cell(written(approval_of(value) if column.effect else value, column.unit), "number"))
 
 
@@ -639,6 +644,7 @@ class _Printed:
             self.block.fields[field],
             _withheld(row),
             lambda text: setting(text, self.declaration, labels),
+            row.get(self.block.fields[field].of),
         )
 
     def effect(self, row: Mapping[str, Any]) -> float:

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
+from schemas.sentences import filled, sentences
 from schemas.terms import State
 from tasks.metrics.league.algorithm import FEWEST
 from tasks.metrics.league.rows import Census, Entrant, Hidden, Line, Standings, Subject
@@ -14,7 +16,6 @@ from tasks.reporting.frame import Frame, page
 from tasks.reporting.material import RESTRICTED, anchor, capital
 from tasks.reporting.text import (
     DASH,
-    SPACE,
     Cell,
     Figure,
     Notice,
@@ -34,40 +35,37 @@ from tasks.reporting.trends import scale
 # Sentences of a league: what its table is for, what is expected to be false, what is pooled, and in which order.
 
 
-NO_RANKING: Final = (
-    "Rows are in the order of the end of the pooled interval that is nearer to the limit, or to no difference. That "
-    "is no ranking of {noun} whose intervals overlap."
-)
-LIMITS: Final = (
-    "A state is that of the partition's own verdict, by its own limit and interval. It never follows from q, from a "
-    "pooled estimate or from the place in the table.",
-    "Every partition is an audit of its own. Partitions differ in whom they lend to, in products and in what they "
-    "record; an adjusted difference leaves out what no column holds.",
-    "Pooled intervals cover in the mean over partitions, and less often for one that lies far from all others.",
-    "A partition that is in no table had too few people, has no run yet, or is withheld. None of these is a pass.",
-)
+_said = partial(filled, "league")
 
 
 def noun_of(column: str) -> str:
     """What the values of a column are called."""
-    return "lenders" if "lender" in column.lower() or column.lower() == "lei" else "partitions"
+    is_lender = "lender" in column.lower() or column.lower() == "lei"
+    return _said("nouns.lenders" if is_lender else "nouns.partitions")
 
 
 def first_statement(noun: str) -> str:
     """The statement that comes before all else."""
-    return (
-        f"Benjamini-Hochberg over {noun} is for screening and is no verdict on its own: it says where to look first, "
-        "and the verdict of each stands in its own report."
-    )
+    return _said("first", noun=noun)
+
+
+def order_words(noun: str) -> str:
+    """In which order the rows are."""
+    return _said("order", noun=noun)
 
 
 def titled(subject: Subject) -> str:
     """A measure of a group as a heading."""
-    against = f", against {subject.reference_group}" if subject.reference_group else ""
-    whose = f" ({subject.decision_maker})" if subject.decision_maker else ""
-    measure_words = capital(names(subject.measure)[0])
-    size = f", {subject.parameters}" if subject.parameters != "{}" else ""
-    return f"{measure_words}{size}{whose}, {subject.protected_attribute}: {subject.group}{against}"
+    against = _said("heading_against", reference=subject.reference_group) if subject.reference_group else ""
+    return _said(
+        "heading",
+        measure=capital(names(subject.measure)[0]),
+        size=f", {subject.parameters}" if subject.parameters != "{}" else "",
+        whose=f" ({subject.decision_maker})" if subject.decision_maker else "",
+        attribute=subject.protected_attribute,
+        group=subject.group,
+        against=against,
+    )
 
 
 def value_words(subject: Subject, value: float) -> str:
@@ -79,43 +77,36 @@ def answer(subject: Subject, table: Standings, noun: str) -> str:
     """The result of the table of one measure and group, in a sentence."""
     visible_lines = [line for line in table.lines if not line.figure.withheld]
     breaches = sum(line.figure.state == State.OUTSIDE for line in visible_lines)
+    words = {"heading": titled(subject), "noun": noun}
     if not table.tested:
-        return f"{titled(subject)}: {len(visible_lines)} {noun} with a figure; none is held against a limit."
-    n = len(table.screened)
-    false = f", of which {_few(table.false)} are expected to be false" if n else ""
-    return (
-        f"{titled(subject)}: {n or 'none'} of {table.tested} {noun} screened{false}; {breaches or 'none'} outside the "
-        "limit by its own verdict."
-    )
+        return _said("answer_untested", n=len(visible_lines), **words)
+    n, none = len(table.screened), _said("none")
+    false = _said("answer_false", false=_few(table.false)) if n else ""
+    return _said("answer", screened=n or none, tested=table.tested, false=false, outside=breaches or none, **words)
 
 
 def expected(table: Standings, noun: str) -> str:
     """How many false ones are expected, over the table."""
     if not table.tested:
-        return f"No limit is set, so that no {noun.removesuffix('s')} is screened."
-    return (
-        f"Expected false ones: of {table.tested} tests at 5{SPACE}%, {number(table.by_chance, 1)} would be called by "
-        f"chance if all {noun} just kept the limit; of the {len(table.screened)} screened, "
-        f"{_few(table.false)} (false discovery rate of 5{SPACE}% among independent tests; q by Benjamini and "
-        "Yekutieli holds under any dependence)."
-    )
+        return _said("no_limit", single=noun.removesuffix("s"))
+    counts = {"tested": table.tested, "by_chance": number(table.by_chance, 1), "screened": len(table.screened)}
+    return _said("expected", noun=noun, false=_few(table.false), **counts)
 
 
 def pooled_words(table: Standings, noun: str) -> str:
     """The model of all partitions, in a sentence."""
     pooled_lines = [line for line in table.lines if line.pooled is not None]
     if len(pooled_lines) < FEWEST:
-        return f"Of fewer than {FEWEST} {noun} with an interval nothing is pooled: estimates stand as they are."
-    spread, way = table.spread, {"reml": "restricted maximum likelihood", "paule_mandel": "Paule and Mandel"}
-    scale = "the logarithm of the ratio" if table.logarithmic else "the difference"
-    return (
-        f"Partial pooling: normal model of {scale}, variance between {noun} by {way.get(spread.way, spread.way)}, "
-        f"standard deviation {spread.tau2**0.5:.3g}; intervals after Morris (1983) count that it is estimated."
-    )
+        return _said("not_pooled", fewest=FEWEST, noun=noun)
+    way: str = sentences("league")["ways"].get(table.spread.way, table.spread.way)
+    scale = _said("scales.ratio" if table.logarithmic else "scales.difference")
+    return _said("pooled", scale=scale, noun=noun, way=way, spread=f"{table.spread.tau2**0.5:.3g}")
 
 
 def _few(value: float) -> str:
-    return "none" if not value else f"at most {value:.1f}" if value >= 0.1 else "fewer than 0.1"
+    if not value:
+        return _said("none")
+    return _said("at_most", n=f"{value:.1f}") if value >= 0.1 else _said("fewer")
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -123,7 +114,6 @@ def _few(value: float) -> str:
 
 
 _NONE: Final = Cell("withheld", "none")
-REST: Final = "The other rows are in the JSON file beside this page."
 
 
 def called(entrant: Entrant) -> str:
@@ -175,15 +165,11 @@ def standing(subject: Subject, table: Standings, noun: str, links: Mapping[str, 
         line = Line(Entrant("All"), table.everybody)
         own = {"Value", "n of the group", "Robustness value", "Detectable", "State"}
         cells = [make(line) if name in own else DASH for name, make in columns.items()]
-        rows.append((Cell("All rows of the year"), *cells[1:]))
+        rows.append((Cell(_said("everybody")), *cells[1:]))
     visible_rows = TableView.of("", table.lines[:most], columns).rows
-    note = (
-        "Value with its 95 % interval. Screened: q by Benjamini-Hochberg at most 0.05, and the verdict interval beyond "
-        "the limit. State: of the partition's own verdict. Detectable: the smallest effect (of a ratio, the largest) "
-        "that this many people would have shown with a power of 80 %. All: every row of the year, this one included."
-    )
-    rest = REST if len(table.lines) > most else ""
-    return TableView("By partition", tuple(columns), (*rows, *visible_rows), note, whole=len(table.lines), rest=rest)
+    rest = _said("rest") if len(table.lines) > most else ""
+    every_row = (*rows, *visible_rows)
+    return TableView(_said("table"), tuple(columns), every_row, _said("table_note"), whole=len(table.lines), rest=rest)
 
 
 def partitions(
@@ -194,11 +180,11 @@ def partitions(
         capital(noun.removesuffix("s")): lambda entry: Cell(called(entry[0])),
         "Usable rows": lambda entry: _count(entry[0].usable),
         "State of the run": lambda entry: state_cell(entry[1]),
-        "Asked by sample": lambda entry: Cell(entry[0].sampled or "none: everybody was asked"),
+        "Asked by sample": lambda entry: Cell(entry[0].sampled or _said("everyone_asked")),
         "Run": lambda entry: Cell(entry[0].run, address=links.get(entry[0].run, "")),
     }
-    view = TableView.of("Partitions with a run", list(entrants.values())[:most], columns, folded=True)
-    rest = REST if len(entrants) > most else ""
+    view = TableView.of(_said("partitions"), list(entrants.values())[:most], columns, folded=True)
+    rest = _said("rest") if len(entrants) > most else ""
     return TableView(view.title, view.header, view.rows, "", folded=True, whole=len(entrants), rest=rest)
 
 
@@ -229,7 +215,6 @@ def _signed(subject: Subject, value: float | None) -> Cell:
 
 LABELLED: Final = 15
 """Partitions of a chart whose rows have labels; of more, the table names them."""
-_INTERVAL = "95 % interval, partially pooled"
 
 
 def pooled_intervals(subject: Subject, table: Standings, most: int) -> tuple[Figure, ...]:
@@ -248,20 +233,18 @@ def pooled_intervals(subject: Subject, table: Standings, most: int) -> tuple[Fig
     allowed: Side = "at_most" if side == "at_most" else "at_least"
     kind = Forest if len(marks) <= LABELLED else Caterpillar
     chart = kind(
-        title=f"Pooled estimates: {titled(subject)}",
+        title=_said("chart", heading=titled(subject)),
         unit=unit,
         rows=tuple(marks),
         limit=None if limit is None else factor * limit,
         side=allowed,
-        interval=_INTERVAL,
+        interval=_said("interval"),
         head="Partition",
     )
-    remark = f" The first {len(lines)} of {len(table.lines)}." if len(lines) < len(table.lines) else ""
-    return (
-        Figure(
-            chart, f"Marks with partially pooled 95 % intervals, marked by the state of each one's own verdict.{remark}"
-        ),
-    )
+    caption = [_said("chart_note")]
+    if len(lines) < len(table.lines):
+        caption.append(_said("chart_first", n=len(lines), of=len(table.lines)))
+    return (Figure(chart, " ".join(caption)),)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -274,7 +257,6 @@ CELLS: Final = 20_000
 """Of all tables of the page."""
 MARKS: Final = 2_000
 """Of all its charts."""
-_NOTE = "Aggregates only, as the runs have published them; no applicant's record is in this file."
 
 
 @dataclass(frozen=True)
@@ -298,29 +280,28 @@ def league_page(content: Content) -> bytes:
     """The page."""
     noun = noun_of(content.column)
     rows = max(10, CELLS // (14 * max(len(content.standings), 1)))  # all tables together hold ``CELLS``
-    first = Notice("For screening", first_statement(noun))
+    first = Notice(_said("first_title"), first_statement(noun))
     answers = tuple(answer(subject, table, noun) for subject, table in content.standings.items())
     charted = max(LABELLED, MARKS // max(len(content.standings), 1))
     parts = [
         Section(
             titled(subject),
             anchor(*subject[2:8]),
-            (expected(table, noun), pooled_words(table, noun), NO_RANKING.format(noun=noun)),
+            (expected(table, noun), pooled_words(table, noun), order_words(noun)),
             figures=pooled_intervals(subject, table, charted),
             tables=(standing(subject, table, noun, content.links, rows),),
         )
         for subject, table in content.standings.items()
     ]
     every = Section(
-        f"The {noun}",
+        _said("every", noun=noun),
         "partitions",
-        (f"By `{content.column}`: {content.census.words}", *_withheld(content, noun)),
+        (_said("census", column=content.column, census=content.census.words), *_withheld(content, noun)),
         tables=(partitions(content.entrants, noun, content.links, rows),),
     )
-    cannot = Section("What this page cannot tell", "limits", points=LIMITS)
-    title = f"League of {noun}"
-    section = Section(title, "league", (), answers, (first,), parts=(*parts, every, cannot))
-    frame = Frame(content.title, note=_NOTE, restricted=RESTRICTED if content.restricted else "")
+    cannot = Section(_said("cannot_title"), "limits", points=tuple(sentences("league")["cannot"]))
+    section = Section(_said("title", noun=noun), "league", (), answers, (first,), parts=(*parts, every, cannot))
+    frame = Frame(content.title, note=_said("aggregates"), restricted=RESTRICTED if content.restricted else "")
     return page("page.html.j2", "league.html", section=section, frame=frame)
 
 
@@ -330,15 +311,9 @@ def _withheld(content: Content, noun: str) -> list[str]:
     for attribute, hidden in content.hidden.items():
         if hidden.partitions:
             n = len(hidden.partitions)
-            out.append(
-                f"Figures by {attribute} of {n} {noun if n > 1 else noun.removesuffix('s')} are withheld here, since "
-                "they would tell counts of few people elsewhere; their own reports have them, and are not to be "
-                "published beside that of all rows."
-            )
+            whose = noun if n > 1 else noun.removesuffix("s")
+            out.append(_said("withheld", attribute=attribute, n=n, noun=whose))
         if hidden.everybody:
-            why = "counts do not add up to those of all rows" if hidden.unequal else "too much would follow from them"
-            out.append(
-                f"Figures of all rows by {attribute} are withheld here: {why}. Their own report is not to be published "
-                "beside those of partitions."
-            )
+            why = _said("unequal" if hidden.unequal else "telling")
+            out.append(_said("withheld_all", attribute=attribute, why=why))
     return out

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
+from schemas.sentences import filled, sentences
 from schemas.tables.verdicts import RESTATEMENT, Told
 from schemas.terms import State
 from tasks.pipeline.registry import METHODS, OUTCOMES_METHOD
@@ -14,7 +16,7 @@ from tasks.reporting.charts.layout import Chart
 from tasks.reporting.charts.values import MINUS
 from tasks.reporting.declared import declared, names
 from tasks.reporting.frame import Frame, page
-from tasks.reporting.material import Measure, anchor, capital
+from tasks.reporting.material import Measure, anchor
 from tasks.reporting.trends import (
     CELLS,
     CHARTS,
@@ -39,6 +41,7 @@ from tasks.reporting.trends import (
 # only, so that the page shows nothing that the two reports do not show.
 
 
+_said = partial(filled, "years")
 SOURCE = "in the source"
 """Label of the rows of the source, as opposed to their parts."""
 
@@ -101,18 +104,22 @@ def section(old: Edition, new: Edition) -> text.Section:
         return text.number_cell(f"{n:+,}".replace("-", MINUS) if signed and n else text.count(n))
 
     year = new.result.year
-    words = (
-        f"Earlier: {old.result.vintage}; run {old.result.run}.",
-        f"Later: {new.result.vintage}; run {new.result.run}.",
+    words = tuple(
+        _said(f"restatements.{name}", vintage=edition.result.vintage, run=edition.result.run)
+        for name, edition in (("earlier", old), ("later", new))
     )
     rows = tuple(
         (text.Cell(str(row["rows"])), cell(row["old"]), cell(row["new"]), cell(row["difference"], signed=True))
         for row in restated_rows(old, new)
     )
-    note = "" if old.counts and new.counts else "A run of an earlier version published no counts: they read withheld."
-    counts = text.TableView(f"Rows of {year}", ("Rows", "Earlier", "Later", "Difference"), rows, note)
+    note = "" if old.counts and new.counts else _said("restatements.no_counts")
+    counts = text.TableView(
+        _said("restatements.rows", year=year), ("Rows", "Earlier", "Later", "Difference"), rows, note
+    )
     tables = (counts, _measures_table(year, old.result, new.result))
-    return text.Section(f"Restatement of {year}", anchor("restatement", str(year)), words, tables=tables)
+    return text.Section(
+        _said("restatements.of_year", year=year), anchor("restatement", str(year)), words, tables=tables
+    )
 
 
 def _measures_table(year: int, old: YearResult, new: YearResult) -> text.TableView:
@@ -131,11 +138,11 @@ def _measures_table(year: int, old: YearResult, new: YearResult) -> text.TableVi
         rows.append((*cells, text.value_cell(before, unit), text.value_cell(after, unit), difference, *states))
     header = ("Measure", "Decisions of", "Group", "Earlier", "Later", "Difference", "State, earlier", "State, later")
     notes = [
-        "Intervals are of each edition by itself: most rows are in both, so that they are no test of the difference.",
+        _said("restatements.intervals"),
         RANGES * any(m.of_draws for edition in (old, new) for m in edition.measures),
-        left_out(len(visible_series), len(every), "measures", f"`evenhand restatement {year}` gives all."),
+        left_out(len(visible_series), len(every), "measures", _said("restatements.rest", year=year)),
     ]
-    return text.TableView(f"Measures of {year}", header, tuple(rows), " ".join(filter(None, notes)))
+    return text.TableView(_said("restatements.measures", year=year), header, tuple(rows), " ".join(filter(None, notes)))
 
 
 def _effect(old: Measure | None, new: Measure | None) -> float:
@@ -161,18 +168,8 @@ def changed(table: pa.Table) -> int:
 # Static like the report: no network, no script. What does not fit is in the JSON file that the command writes too.
 
 
-LIMITS = (
-    "Every year is an audit of its own: models, distances and groups are made anew, and a difference between two years "
-    "may come from that, from who applied, or from what was recorded.",
-    "Intervals of measures are of each year by itself. That two of them overlap, or not, is no test of a change: see "
-    "Years against their limits.",
-    "A gap is a year without a value: not audited, withheld, undefined, or of too few people. None is a pass.",
-)
-_CAPTION = (
-    "Marks with 95 % intervals. A cross is a year without a value; a line ends at a gap and at a dotted break. "
-    "Editions of the data stand in the table of the years."
-)
-_NOTE = "Aggregates only, as the runs of the years published them; no applicant's record is in this file."
+LIMITS: tuple[str, ...] = tuple(sentences("years")["cannot"])
+"""What pages over years cannot tell."""
 _JUDGED = {OUTCOMES_METHOD: {"approval_rate"}} | {
     name: {measure.measure for measure in method.verdict_measures} for name, method in METHODS.items()
 }
@@ -214,19 +211,19 @@ def trend_section(
         "Run": lambda year: text.Cell(year.run or "–"),
         "Why": lambda year: text.Cell(year.why or "–"),
     }
-    editions = text.TableView.of("The years", years, columns, "Rows are those of the source, before any is refused.")
-    parts = [text.Section("The years", "years", tables=(editions,)), *monitored]
+    editions = text.TableView.of(_said("table"), years, columns, _said("table_note"))
+    parts = [text.Section(_said("table"), "years", tables=(editions,)), *monitored]
     parts += _chapters(years, references, broken, monitoring_charts)
     if restated:
-        introduction = "What another edition of a year's data changed, by the two last runs on different data."
-        parts.append(text.Section("Restatements", "restatements", (introduction,), parts=tuple(restated)))
-    notice = text.Notice("Not one series", "The lines end where years are not alike.", tuple(broken.values()))
+        introduction = (_said("restatements.introduction"),)
+        parts.append(text.Section(_said("restatements.title"), "restatements", introduction, parts=tuple(restated)))
+    notice = text.Notice(_said("not_one_series"), _said("breaks"), tuple(broken.values()))
     return _section(title, parts, notices=(notice,) if broken else ())
 
 
 def span_of(years: Years) -> str:
     """The years in words."""
-    return f"{years[0].year} to {years[-1].year}"
+    return _said("span", first=years[0].year, last=years[-1].year)
 
 
 def write_page(title: str, span: str, parts: Sequence[text.Section], limits: tuple[str, ...] = LIMITS) -> bytes:
@@ -237,13 +234,14 @@ def write_page(title: str, span: str, parts: Sequence[text.Section], limits: tup
 def _section(
     title: str, parts: Sequence[text.Section], limits: tuple[str, ...] = LIMITS, notices: tuple[text.Notice, ...] = ()
 ) -> text.Section:
-    cannot = text.Section("What this page cannot tell", "limits", points=limits)
+    cannot = text.Section(_said("cannot_title"), "limits", points=limits)
     return text.Section(title, "years-of-an-audit", notices=notices, parts=(cannot, *parts))
 
 
 def paged(section: text.Section, span: str) -> bytes:
     """The page of a section."""
-    return page("page.html.j2", "trend.html", section=section, frame=Frame(f"Lending decisions, {span}", note=_NOTE))
+    frame = Frame(_said("frame", span=span), note=_said("aggregates"))
+    return page("page.html.j2", "trend.html", section=section, frame=frame)
 
 
 def _chapters(
@@ -262,7 +260,8 @@ def _chapters(
     sizes = {key: trends.points(chart) for key, chart in drawable.items()}
     room = POINTS - sum(map(trends.points, monitoring_charts))
     charted = {
-        key: text.Figure(drawable[key], _CAPTION) for key in fitting(sizes, CHARTS - len(monitoring_charts), room)
+        key: text.Figure(drawable[key], _said("caption"))
+        for key in fitting(sizes, CHARTS - len(monitoring_charts), room)
     }
     cells = {key: len(series) * len(years) for key, series in visible_series.items() if key not in charted}
     visible_keys = {*charted, *fitting(cells, TABLES, CELLS)}
@@ -270,7 +269,7 @@ def _chapters(
     for method in dict.fromkeys(key[0] for key in by_key):
         keys = [key for key in by_key if key[0] == method]
         number_left_out = sum(key not in visible_keys for key in keys)
-        words = (f"{number_left_out} more are in the JSON file beside this page.",) if number_left_out else ()
+        words = (_said("more_measures", n=number_left_out),) if number_left_out else ()
         parts = []
         for key in keys:
             if key in visible_keys:
@@ -314,8 +313,7 @@ def _largest(years: Years, series: Sequence[Series], reference: str) -> list[Ser
 
 def _title(one_series: Series) -> str:
     _, maker, attribute, _, measure = one_series
-    words = names(measure)[0]
-    return f"{capital(words)} ({maker}), by {attribute}"
+    return trends.title_of(names(measure)[0], maker, attribute)
 
 
 def _table(years: Years, series: Sequence[Series]) -> text.TableView:

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby, pairwise
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from schemas.questions import QUESTIONS
+from schemas.sentences import filled
 from schemas.tables.verdicts import MONITORING, TREND, Told, in_approval
 from schemas.terms import ChangeState, State, Theory
 from tasks.metrics.algorithm.monitoring import Conditions, Monitored, MonitoringRule, YearEstimate, limit_words, monitor
@@ -53,6 +54,7 @@ ROWS = 25
 """Of a table, and panels of a chart."""
 
 T = TypeVar("T")
+_said = partial(filled, "years")
 
 
 def fitting(sizes: Mapping[T, int], most: int, room: int) -> list[T]:
@@ -72,15 +74,11 @@ def largest(items: Iterable[T], size: Callable[[T], float]) -> list[T]:
     return [candidates[i] for i in sorted(indices)]
 
 
-def left_out(
-    number_shown: int, total: int, what: str = "groups", where: str = "The JSON file beside this page holds all."
-) -> str:
+def left_out(number_shown: int, total: int, what: str = "groups", where: str = "") -> str:
     """A sentence on what did not fit; empty where all did."""
-    return (
-        f"These are the {number_shown} {what} with the largest effects, of {total}. {where}"
-        if number_shown < total
-        else ""
-    )
+    if number_shown >= total:
+        return ""
+    return _said("left_out", n=number_shown, what=what, of=total, where=where or _said("left_out_where"))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -91,9 +89,9 @@ def left_out(
 # seen.
 
 
-RANGES = "Two numbers in round brackets are a range: between them lies what was drawn. It is no interval."
+RANGES = _said("ranges")
 """What a page with ranges of draws says of them."""
-HMDA_BREAK = (2018, "from 2018 HMDA counts other lenders, loans and codes")
+HMDA_BREAK = (2018, _said("hmda_break"))
 """The year from which its public data are collected under other rules (Regulation C as of 2018), and in words."""
 
 Series = tuple[str, str, str, str, str]
@@ -147,10 +145,15 @@ def trend(audit: str, years: Sequence[YearResult]) -> pa.Table:
                 "note": m.note if m else "",
                 "state": m.state if m else State.NOT_RUN,
                 "told": told(m, year.minimum_n),
-                "reason": m.reason if m else year.why or "the run of this year does not make it",
+                "reason": m.reason if m else year.why or _said("not_made"),
             }
             rows.append(row)
     return TREND.build(**{column.name: [row[column.name] for row in rows] for column in TREND.columns})
+
+
+def title_of(measure_words: str, maker: str, attribute: str) -> str:
+    """A measure of a decision maker by a protected attribute, as a heading."""
+    return _said("title", measure=capital(measure_words), maker=maker, attribute=attribute)
 
 
 def all_series(years: Iterable[YearResult]) -> list[Series]:
@@ -189,10 +192,10 @@ def breaks(years: Sequence[YearResult], hmda: bool) -> dict[int, str]:
     audited = [year for year in years if year.run]
     for before, after in pairwise(audited):
         gained, lost = (_columns(a) - _columns(b) for a, b in ((before, after), (after, before)))
-        words = [f"with {', '.join(sorted(gained))}"] if gained else []
-        words += [f"without {', '.join(sorted(lost))}"] if lost else []
+        words = [_said("break_with", columns=", ".join(sorted(gained)))] if gained else []
+        words += [_said("break_without", columns=", ".join(sorted(lost)))] if lost else []
         if words:
-            out[after.year] = f"from {after.year} {' and '.join(words)}"
+            out[after.year] = _said("break_from", year=after.year, words=" and ".join(words))
     first, words_of_hmda = HMDA_BREAK
     if hmda and years and years[0].year < first <= years[-1].year:
         out[first] = "; ".join(word for word in (words_of_hmda, out.get(first, "")) if word)
@@ -211,13 +214,12 @@ def _columns(year: YearResult) -> set[str]:
 # interval that covers as often as it says is drawn: other measures have a table and no chart.
 
 
-BAND = "band of the years so far"
 CHECKED = (State.OUTSIDE, State.WITHIN, State.INCONCLUSIVE)
 _POINTS = Unit("percentage points", signed=True)
 _GAPS = {
-    Told.TOO_FEW: "Too few people for a value.",
-    Told.UNDEFINED: "Undefined.",
-    Told.NOT_MADE: "The run of this year does not make it.",
+    Told.TOO_FEW: _said("gaps.too_few"),
+    Told.UNDEFINED: _said("gaps.undefined"),
+    Told.NOT_MADE: _said("gaps.not_made"),
 }
 
 
@@ -286,7 +288,7 @@ def so_far(title: str, rows: Sequence[Monitored], groups: Sequence[str]) -> Tren
         # The pooled estimate of the years so far with its band, or why it is missing.
         band = (estimate.pooled, estimate.pooled_low, estimate.pooled_high)
         if any(map(math.isnan, band)):
-            note = f"{capital(estimate.reason or 'no estimate')}."
+            note = f"{capital(estimate.reason or _said('no_estimate'))}."
             point = Point(year=estimate.of.year, note=note, state=str(estimate.state))
         else:
             value, low, high = (bound * factor for bound in band)
@@ -301,7 +303,7 @@ def so_far(title: str, rows: Sequence[Monitored], groups: Sequence[str]) -> Tren
             breaks=tuple(sorted(apart.items())),
             limit=limits[-1] * factor if limits else None,
             side=of.side,
-            interval=BAND,
+            interval=_said("limits.band"),
         )
     )
 
@@ -378,7 +380,7 @@ def follow(years: Sequence[YearVerdicts], rule: MonitoringRule) -> Followed:
     last = {estimate.series: estimate for estimate in sorted(estimates, key=lambda estimate: estimate.year)}
     nan = math.nan
     for year in years:
-        why = year.why or "the run of this year does not judge it"
+        why = year.why or _said("not_judged")
         for series, estimate in last.items():
             if (series, year.year) not in places:
                 missing = replace(estimate, year=year.year, value=nan, se=nan, low=nan, high=nan, bias=0.0)
@@ -468,14 +470,14 @@ def table(audit: str, followed: Followed, rule: MonitoringRule) -> pa.Table:
 def _gap(year: YearVerdicts, row: Mapping[str, Any]) -> str:
     """Why a row has no estimate that could be pooled; empty where it has one."""
     if row["value"] is None:
-        return row["reason"] or "withheld or not measured"
+        return row["reason"] or _said("no_value")
     for n, events in (("n", "events"), ("n_reference", "events_reference")):
         if row[n] is not None and row[n] < year.minimum_n:
-            return f"fewer than {year.minimum_n} applicants in the group or the reference group"
+            return _said("few_people", n=year.minimum_n)
         if row[n] is not None and row[events] is not None:
             rarer = min(row[events], row[n] - row[events])
             if rarer < year.minimum_events:
-                return f"fewer than {year.minimum_events} of either decision in the group or the reference group"
+                return _said("few_events", n=year.minimum_events)
     return ""
 
 
@@ -502,17 +504,19 @@ def said_by_theory(followed: Followed) -> list[str]:
     out = []
     for theory in dict.fromkeys(monitored.of.theory for monitored in followed):
         name = QUESTIONS[Theory(theory)].short
-        group_texts = [f"{group} since {year}" for (of, group), year in gone.items() if of == theory]
+        group_texts = [
+            _said("limits.since", group=group, year=year) for (of, group), year in gone.items() if of == theory
+        ]
         if group_texts:
-            out.append(f"{name}: the years together are outside the limit ({', '.join(group_texts)})")
+            out.append(_said("limits.outside", question=name, groups=", ".join(group_texts)))
         elif all(
             monitored.state in (State.NO_LIMIT, State.NOT_RUN)
             for monitored in followed
             if monitored.of.theory == theory
         ):
-            out.append(f"{name}: no limit, or nothing judged in any year")
+            out.append(_said("limits.no_limit", question=name))
         else:
-            out.append(f"{name}: the years together are not outside the limit")
+            out.append(_said("limits.not_outside", question=name))
     return out
 
 
@@ -526,40 +530,10 @@ def _number(value: float | None) -> float:
 # What is said is decided in ``monitoring``; here it is written. How it is drawn: ``charts``.
 
 
-RULES = {
-    "confidence_sequence": "The years so far are pooled, and their band may be looked at after every year, for ever: "
-    "with probability {level} no year of a sequence shows a group beyond its limit that is not, over all groups of a "
-    "theory. It takes the true effect as the same in all years; where they differ by more than sampling, the band is "
-    "wider.",
-    "bonferroni": "Each year is tested alone at an equal part of the error of {years} planned years.",
-    "none": "Each year is tested alone, and nothing counts how often one looks: a lender exactly at its limit is "
-    "outside it in some year of eight with probability 0.34.",
-}
-CHANGES = (
-    "A year has changed if it lies outside what four or more comparable years before it let expect, which takes into "
-    "account that years wander. With fewer, the difference from the year before is printed without a state: two years "
-    "cannot tell a change from wandering. What is not measured alike is not compared, and begins another sequence."
-)
-_CAPTION = (
-    "Marks are the pooled estimate of the years so far, bars their band. A state needs the whole bar "
-    "on one side of the limit. A cross is a year without an estimate; a line ends there and where years are not "
-    "comparable."
-)
 _HEADER = (
     *("Group", "Year", "Against the limit", "Changed", "Change"),
     *("Smallest seen", "Slope a year", "Since", "q", "Why"),
 )
-_NOTE = (
-    "Change with its 95 % interval; of a ratio, change and slope are ratios too. Smallest seen: with a power of 80 %. "
-    "q: p after Benjamini-Hochberg over all groups and measures of the year."
-)
-_CHANGE_STATES = {
-    ChangeState.CHANGED: "changed",
-    ChangeState.UNCHANGED: "unchanged",
-    ChangeState.UNCLEAR: "unclear",
-    ChangeState.NOT_COMPARABLE: "not comparable",
-    ChangeState.NONE: "no state",
-}
 
 
 def chapter(followed: Followed, rule: MonitoringRule) -> list[Section]:
@@ -571,7 +545,7 @@ def chapter(followed: Followed, rule: MonitoringRule) -> list[Section]:
     """
     if not followed:
         return []
-    rule_words = RULES[rule.rule].format(level=f"{1 - rule.alpha:.2f}", years=rule.years)
+    rule_words = _said(f"limits.rules.{rule.rule}", level=f"{1 - rule.alpha:.2f}", years=rule.years)
     ordered = sorted(
         followed, key=lambda monitored: (list(Theory).index(Theory(monitored.of.theory)), _place(monitored))
     )
@@ -579,7 +553,8 @@ def chapter(followed: Followed, rule: MonitoringRule) -> list[Section]:
     charted_places = fitting({place: len(rows) for place, rows in enumerate(alike)}, CHARTS, POINTS)
     parts = tuple(_part(rows, place in charted_places) for place, rows in enumerate(alike))
     points = tuple(said_by_theory(ordered))
-    return [Section("Years against their limits", "monitoring", (rule_words, CHANGES), points, parts=parts)]
+    words = (rule_words, _said("limits.changes"))
+    return [Section(_said("limits.title"), "monitoring", words, points, parts=parts)]
 
 
 def _place(monitored: Monitored) -> tuple[str, str, str, str]:
@@ -590,7 +565,7 @@ def _part(rows: Sequence[Monitored], has_chart: bool) -> Section:
     """One measure of a theory, by one attribute: its chart or else its sequence as a table, and its last changes."""
     theory, attribute, measure, maker = _place(rows[0])
     words, unit = names(measure)
-    title = f"{QUESTIONS[Theory(theory)].words} {capital(words)} ({maker}), by {attribute}"
+    title = f"{QUESTIONS[Theory(theory)].words} {title_of(words, maker, attribute)}"
     last = {monitored.of.group: monitored for monitored in rows if monitored.of.usable}
     groups = largest(dict.fromkeys(monitored.of.group for monitored in rows), lambda group: _effect(last.get(group)))
     chart = so_far(title, rows, groups) if has_chart else None
@@ -599,12 +574,14 @@ def _part(rows: Sequence[Monitored], has_chart: bool) -> Section:
     if chart:
         # The chart shows the limit of the last year only.
         earlier = [limit for limit in limits if limit != limit_words(rows[-1].of)]
-        caption = _CAPTION + (f" Limit in earlier years: {', then '.join(earlier)}." if earlier else "")
-        figures.append(Figure(chart, caption))
+        caption = [_said("limits.caption")]
+        if earlier:
+            caption.append(_said("limits.caption_earlier", limits=", then ".join(earlier)))
+        figures.append(Figure(chart, " ".join(caption)))
     else:
         tables.append(_sequence(title, rows, groups, unit, limits))
     changes = tuple(_change_row(last[group], unit) for group in groups if group in last)
-    tables.append(TableView("The last year and its changes", _HEADER, changes, _NOTE))
+    tables.append(TableView(_said("limits.changes_table"), _HEADER, changes, _said("limits.changes_note")))
     remark = left_out(len(groups), len({monitored.of.group for monitored in rows}))
     return Section(
         title,
@@ -636,8 +613,10 @@ def _sequence(
                 detail = f"{written(monitored.pooled, kind)} {band}"
                 cells.append(Cell(state_cell(monitored.state).text, "state", monitored.state, detail))
         lines.append(tuple(cells))
-    note = f"Limit: {', then '.join(limits)}. The estimate of the years so far [its band], and the state."
-    return TableView(f"{title}: year by year", ("Group", *map(str, years)), tuple(lines), note, folded=True)
+    note = _said("limits.year_by_year_note", limits=", then ".join(limits))
+    return TableView(
+        _said("limits.year_by_year", title=title), ("Group", *map(str, years)), tuple(lines), note, folded=True
+    )
 
 
 def _effect(monitored: Monitored | None) -> float:
@@ -669,7 +648,7 @@ def _change_row(monitored: Monitored, unit: DeclaredUnit) -> Row:
         Cell(monitored.of.group),
         number_cell(str(monitored.of.year)),
         state_cell(monitored.state),
-        Cell(_CHANGE_STATES[change.state], "state", change.state),
+        Cell(_said(f"limits.change_states.{change.state}"), "state", change.state),
         cell(change.change, change.low, change.high),
         cell(change.minimal),
         cell(change.slope, change.slope_low, change.slope_high),

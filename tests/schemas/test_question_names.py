@@ -1,5 +1,6 @@
 """One table of names: old keys are refused or read, other decisions have words of their own, no second wording."""
 
+import ast
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ from schemas.questions import (
     spec_now,
     state_words,
 )
-from schemas.sentences import glossary
+from schemas.sentences import glossary, sentences
 from schemas.tables.verdicts import columns_in_approval, in_approval, measure_in_approval
 from schemas.terms import State, Theory
 from tasks.lake.storage import connected
@@ -187,3 +188,45 @@ def test_no_file_but_the_table_words_a_question_or_a_state_again():
 
 def _second(file: Path) -> list[str]:
     return SECOND.findall(file.read_text(encoding="utf-8"))
+
+
+PAGES = {"league": ("league",), "years": ("trends", "trend_pages"), "data_page": ("data_page",)}
+"""Part of the table -> the modules of tasks/reporting that take their sentences from it."""
+
+
+def _paths(patterns, before=""):
+    """Dotted names of all sentences of a part."""
+    for name, of in patterns.items():
+        yield from _paths(of, f"{before}{name}.") if isinstance(of, dict) else [f"{before}{name}"]
+
+
+def _pattern(node):
+    """A name as a regular expression: what is filled in stands for anything."""
+    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+    return "".join(re.escape(part.value) if isinstance(part, ast.Constant) else ".+" for part in parts)
+
+
+@pytest.mark.parametrize("part", PAGES)
+def test_pages_take_every_sentence_from_the_table_and_use_all_of_it(part):
+    used, written = set(), []
+    for name in PAGES[part]:
+        tree = ast.parse((REPOSITORY / "tasks" / "reporting" / f"{name}.py").read_text(encoding="utf-8"))
+        notes = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        written += [text.value for text in texts if id(text) not in notes and re.search(r"\w \w.*\.(\s|$)", text.value)]
+        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+            if isinstance(call.func, ast.Name) and call.func.id == "_said":
+                first = call.args[0]
+                ends = [first.body, first.orelse] if isinstance(first, ast.IfExp) else [first]
+                used |= {_pattern(end) for end in ends}
+        # Lists and groups of sentences: sentences("years")["cannot"].
+        for node in (node for node in ast.walk(tree) if isinstance(node, ast.Subscript)):
+            keys, inner = [], node
+            while isinstance(inner, ast.Subscript) and isinstance(inner.slice, ast.Constant):
+                keys, inner = [inner.slice.value, *keys], inner.value
+            if isinstance(inner, ast.Call) and getattr(inner.func, "id", "") == "sentences":
+                used.add(re.escape(".".join(keys)) + r"(\..+)?")
+    paths = list(_paths(sentences(part)))
+    assert [path for path in paths if not any(re.fullmatch(pattern, path) for pattern in used)] == [], "not used"
+    assert [p for p in used if not any(re.fullmatch(p, path) for path in paths)] == [], "not in the table"
+    assert written == [], "sentences outside the table"

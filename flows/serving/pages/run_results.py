@@ -146,8 +146,11 @@ def _answers(site: Site, run: str) -> Page:
         names = question_short(row["theory"]), f"{row['protected_attribute']}: {row['group']}", row["decision_maker"]
         n = number_cell(row["n"], row["reason"])
         rows.append((*map(Cell, names), Cell(effect), Cell(limit_words(row) or "–"), n, run_state(row["state"])))
-    header = ("Question", "Group", "Decisions of", "Result and interval", "Limit", "n", "State")
-    note = "A difference is group less reference group in points of approval: negative is approved less often."
+    header = ("Question", "Group", "Decisions of", "Result and verdict interval", "Limit", "n", "State")
+    note = (
+        "A difference is group less reference group in points of approval: negative is approved less often. Verdict "
+        "intervals allow for all groups judged together; the first page has two-sided 95 % intervals."
+    )
     links = (Link("All measures", run_path(run, "measures", every=1)),)
     tables = (table("Figures of the questions", header, rows, note),) if rows else ()
     return site.page(

@@ -258,7 +258,7 @@ def rates_result(answer: Answer, named: Sequence[Effect], groups: Groups) -> str
         effects = ", ".join(_signed(effect, groups) for effect in named)
     references = dict.fromkeys(groups.reference_label(effect.key[0]) for effect in named)
     compared = said("result", "compared", reference=listed(references), effects=effects)[0]
-    return " ".join(filter(None, (rates_of(groups), compared)))
+    return " ".join(filter(None, (rates_of(groups, groups.reference_key(named[0].key[0])), compared)))
 
 
 def _more(named: Sequence[Effect], groups: Groups) -> str:
@@ -268,8 +268,8 @@ def _more(named: Sequence[Effect], groups: Groups) -> str:
     )
 
 
-def rates_of(groups: Groups) -> str:
-    """Rates of every group, the lowest first; above six groups the four lowest."""
+def rates_of(groups: Groups, reference: Key | None = None) -> str:
+    """Rates of every group, the lowest first; above six groups the four lowest, and the reference of what follows."""
     published = groups.run.groups
     visible = sorted((g for g in published if g.approval is not None or g.approval_text), key=_by_rate)
     if not visible:
@@ -279,8 +279,9 @@ def rates_of(groups: Groups) -> str:
     for n in (len(visible), LOWEST, 3, 2, 1):
         if len(published) > MOST_RATES and n > LOWEST:
             continue
-        rates = ", ".join(f"{groups.label(g.key)} {g.approval_text or of_100(g.approval or 0.0)}" for g in visible[:n])
-        if rest := len(published) - len(visible[:n]):
+        first = [*visible[:n], *(group for group in visible[n:] if group.key == reference)]
+        rates = ", ".join(f"{groups.label(g.key)} {g.approval_text or of_100(g.approval or 0.0)}" for g in first)
+        if rest := len(published) - len(first):
             rates = said("result", "and_more", rates=rates, n=rest)[0]
         text = said("result", name, rates=rates)[0]
         if longest_sentence([text]) <= MOST_OF_A_SENTENCE:
@@ -365,7 +366,7 @@ def reasons_result(groups: Groups) -> str:
     values = [(s.key, s.row.value) for s in standings if s.row is not None and not s.withheld]
     above = [key for key, value in values if value is not None and value > 0]
     if above:
-        return said("result", "reasons_more", groups=groups.named(above))[0]
+        return said("result", "reasons_more", people=groups.applicants(above))[0]
     if values and all(value is not None for _, value in values):
         return said("result", "reasons_same")[0]
     return _without_numbers(Theory.MODEL_REASONS, groups)
@@ -521,7 +522,7 @@ def few_people(case: Judged) -> str:
     kept_open = case.theory is Theory.SIMILAR_APPLICANTS and _kept_open(row, groups)
     if row.n is None or kept_open:
         return ""
-    name = "few" if row.n < groups.run.minimum_n else "people"
+    name = "few" if row.n < groups.run.minimum_n or row.value is None else "people"
     return said("reliable", name, n=count(row.n), group=groups.label(row.key))[0]
 
 

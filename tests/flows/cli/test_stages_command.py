@@ -13,7 +13,7 @@ def test_stages_are_printed_with_their_sums_and_as_json(tmp_path: Path) -> None:
     told = evenhand("stages", NEW, "--lake", str(tmp_path), "--json")
     assert shown.returncode == told.returncode == 0, shown.stderr
     assert "publish\t000000000000\t500" in shown.stdout
-    assert "in all 1.0 s of stages, 0.0 CPU s" in shown.stdout
+    assert "in all 1.0 s of stages, 0.0 CPU s" in shown.stderr
     assert [row["seconds"] for row in json.loads(told.stdout)] == [1.0]
     assert "restricted: not for publication" in shown.stderr
 

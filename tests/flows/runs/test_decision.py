@@ -7,7 +7,7 @@ import pytest
 from decide_runs import boston, of_states, texas
 from exported_run import material
 
-from flows.runs.first_page import MOST_COLUMNS, MOST_LINES, exit_words, summary
+from flows.runs.first_page import MOST_COLUMNS, MOST_LINES, exit_words, left_out_words, summary
 from schemas.questions import QUESTIONS
 from schemas.terms import State, Theory
 from tasks.reporting.exports.report_json import document
@@ -76,3 +76,15 @@ def test_names_of_groups_are_never_broken() -> None:
     report = said(boston())
     report["headline"]["words"] = f"{long} applicants were approved less often."
     assert long in summary(report, PLACE)[2]
+
+
+def test_rows_left_out_of_everything_and_of_all_but_approval_rates():
+    def refused(n, reason, attribute="race"):
+        return {"protected_attribute": attribute, "n": n, "reason": reason}
+
+    rows = [refused(1228, "no_decision"), refused(34, "missing_covariate"), refused(34, "missing_covariate", "sex")]
+    assert left_out_words(rows) == "1,228 of the rows read; 34 with gaps, from all but approval rates"
+    assert left_out_words(rows[1:]) == "34 with gaps, from all but approval rates"
+    assert left_out_words(rows[:1]) == "1,228 of the rows read"
+    assert left_out_words([*rows, refused(None, "filtered")]) == "", "a withheld number"
+    assert left_out_words([refused(0, "filtered")]) == left_out_words([]) == ""

@@ -140,7 +140,7 @@ def test_a_method_that_refused_a_judged_group_is_no_pass() -> None:
         for case in gathered(effect("adjusted_effect", 0.0), nan, statistics=statistics).cases()
         if case.group == "Asian" and case.measure == "adjusted_effect"
     ]
-    assert case.problem == "not measured: too_few_events"
+    assert case.problem == "not measured: too few events"
 
 
 @pytest.mark.parametrize("note", [Note.POOR_SUPPORT, Note.FEW_CLUSTERS, Note.ROWS_INDEPENDENT])

@@ -40,6 +40,19 @@ def test_side_tables_are_read_and_have_the_fields(name: str) -> None:
             assert {*block.fields, *block.where} <= known, block.title
 
 
+OF_VARIATION = {"rv", "rv_alpha", "of_denial", "of_group"}
+"""Fields of side tables that are shares of variation, and not of people."""
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_shares_of_people_name_the_column_with_their_number(name: str) -> None:
+    columns = {table.name: {column.name for column in table.columns} for table in READ}
+    for block in declared(name).evidence:
+        shares = {field: entry.of for field, entry in block.fields.items() if entry.unit == "rate"}
+        assert {field for field, people in shares.items() if not people} <= OF_VARIATION, block.title
+        assert set(shares.values()) - {""} <= (columns[f"published_{block.table}"] if shares else set()), block.title
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_measures_are_told_apart(name: str) -> None:
     told = [(each.words, each.meaning) for each in declared(name).measures.values()]

@@ -215,6 +215,14 @@ def test_rows_of_a_side_table_as_they_are(shown):
     assert Words.of(table).rows == [["income", "+12.3 pp", "1,234", "no"], ["amount", "withheld", "withheld", "yes"]]
 
 
+def test_shares_of_fewer_than_ten_people_are_printed_as_counts(shown):
+    share = {"words": "share", "unit": "rate", "of": "n"}
+    block = {"title": "Shares", "table": "facts", "fields": {"column": {"words": "column"}, "value": share}}
+    facts = (fact("a", 3 / 7, n=7), fact("b", 0.4, n=10), fact("c", 0.4, n=None), fact("d", None, n=None))
+    (table,) = shown([], block, tables={"facts": facts}).parts[0].tables
+    assert [cells[1] for cells in Words.of(table).rows] == ["3 of 7", "40 %", "40 %", "withheld"]
+
+
 def test_a_published_table_takes_the_place_of_the_raw_one(shown):
     tables = {"facts": (fact("income", 0.1),), "published_facts": (fact("income", 0.2),)}
     (part,) = shown([], FACTS, tables=tables).parts

@@ -124,7 +124,7 @@ def test_a_causal_model_and_a_path_say_what_would_be():
     )
     found = answered(run, Theory.PATH_TO_APPROVAL)
     assert found.sentence == (
-        "Yes. For approval, white applicants need 74 % of the change that Black applicants need (59 % to 92 %)."
+        "Yes. Denied white applicants need 74 % of the change that Black ones need (59 % to 92 %)."
     )
     assert found.against == "Inconclusive: crosses the limit of 80 %"
     assert found.reliable == "64 Black denied"
@@ -145,6 +145,8 @@ def test_more_than_six_groups_are_the_four_lowest_and_a_number():
     many = [Group("race", f"G{n}", 100, 0.5 + 0.04 * n) for n in range(7)]
     groups = Groups(Run((), (white(), *many)))
     assert rates_of(groups) == "Of 100 applicants approved: G0 50, G1 54, G2 58, G3 62 and 4 more."
+    compared = rates_of(groups, ("race", "white"))
+    assert compared == "Of 100 applicants approved: G0 50, G1 54, G2 58, G3 62, white 91 and 3 more."
     few = Groups(Run((), (white(), *many[:3], Group("race", "few", 9))))
     assert rates_of(few) == "Of 100 applicants approved: G0 50, G1 54, G2 58, white 91 and 1 more."
 
@@ -193,7 +195,7 @@ DOUBTS = {
     "form": ({"findings": (Finding("form", *BLACK),)}, "depends on the form of the rule"),
     "support": ({"support": {BLACK: 0.63}}, "63 % have similar white applicants"),
     "unknown": ({"unknown": {"race": 0.14}}, "race is unknown for 14 % of applicants"),
-    "robust": ({}, "a missing factor would have to explain 12 % of both race and approval"),
+    "robust": ({}, "the gap vanishes only if a missing factor explains 12 % of both race and approval"),
 }
 
 
