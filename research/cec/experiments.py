@@ -6,13 +6,13 @@ at what the paper prints of them. Texas in 2022 stands in for the paper's extrac
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from research import figures as research_figures
 from research.cec.data import ABLATION, BASELINES, CEC_MODEL, COLUMNS, QUANTITIES, UNCONSTRAINED, UNPRINTED
-from research.figures import NOT_RUN, TEXAS_FILE, Cell, Compared, Drawing, Experiment, Paper, Value
+from research.figures import NOT_RUN, TEXAS_FILE, Cell, Compared, Drawing, Experiment, Paper, Spread, Value
 
 if TYPE_CHECKING:
     from research.cec.models import Course
@@ -28,6 +28,10 @@ MODELS = (*_OWN, *(name + ONE_HOT for name in _OWN))
 """Models with more cells than the paper prints."""
 
 _CHEAP = ("DIR", "Hardt", "adversarial")
+
+
+Obtained = tuple[dict[Cell, Value], tuple[Drawing, ...], Mapping[Cell, Spread]]
+"""Cells, drawings, and the spread of cells over folds."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ class Experiments(Paper):
     def compared(self, dataset: str, data: Path, publication: Mapping[str, Any]) -> Compared:
         """Trains the models on a data set and returns the paper's figures and what it does not print."""
         experiment = EXPERIMENTS[dataset]
-        obtained_cells, drawings = self._obtained(experiment, data)
+        obtained_cells, drawings, spreads = self._obtained(experiment, data)
         figures = list(research_figures.figures(publication, dataset))
         expected_cells = [Cell(name, model) for model in (*MODELS, *BASELINES) for name in (*QUANTITIES, *UNPRINTED)]
         expected_cells += [
@@ -85,7 +89,7 @@ class Experiments(Paper):
         for figure in figures:
             if figure.cell.group in BASELINES:
                 obtained_cells.setdefault(figure.cell, NOT_RUN)
-        return Compared(figures, obtained_cells, drawings)
+        return Compared(figures, obtained_cells, drawings, spreads)
 
     @property
     def _course(self) -> "Course":
@@ -94,7 +98,7 @@ class Experiments(Paper):
         course = Course(self.folds)
         return course.sparing if self.sparing else course
 
-    def _obtained(self, experiment: Trained, data: Path) -> tuple[dict[Cell, Value], tuple[Drawing, ...]]:
+    def _obtained(self, experiment: Trained, data: Path) -> Obtained:
         # torch takes seconds to import, and others do not need it
         from research.cec import data as lending
         from research.cec import models
@@ -123,7 +127,8 @@ class Experiments(Paper):
         drawings = [*lending.plane(values, COLUMNS), *lending.shares(values, COLUMNS, "regimes-by-model", "Figure 5")]
         if experiment.full:  # the ablation and the grid of both lambdas
             drawings += lending.shares(values, ABLATION, "regimes-by-variant", "Figure 7")
-            grid = models.grid_of(models.outcomes(rows, mitigations.lambda_grid(), self._course))
+            one_fold = replace(self._course, folds=1)  # 36 nets a fold
+            grid = models.grid_of(models.outcomes(rows, mitigations.lambda_grid(), one_fold))
             values |= models.lambda_grid_cells(grid)
             drawings += models.drawings(grid)
-        return values, tuple(drawings)
+        return values, tuple(drawings), models.spreads(outcomes)

@@ -231,7 +231,7 @@ def test_the_score_by_hand_and_who_is_treated_differently():
     assert (len(defendants.score), int(defendants.black.sum())) == (5_278, 3_175)
     assert defendants.mediation.covariates.names == ("age", "sex")
     assert defendants.mediation.mediators.names == ("priors_count", "c_charge_degree")
-    found = rivals.recidivism_cells(defendants, replace(SMALL, epochs=1), 2)
+    found, _ = rivals.recidivism_cells(defendants, replace(SMALL, epochs=1), 2)
     offended, high = defendants.offended[defendants.black], defendants.score[defendants.black] >= 5
     true, false = int((high & offended).sum()), int((high & ~offended).sum())
     by_hand = {
