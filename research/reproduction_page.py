@@ -319,8 +319,8 @@ def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
 def cells(row: Row) -> tuple[str, ...]:
     """The cells of a row of the page, or of the terminal."""
     tally = row.tally
-    counts = (tally.figures, tally.agree, tally.otherwise, tally.apart, tally.information, tally.not_run)
-    counts += (tally.near, tally.middling)
+    judged = (tally.figures, tally.agree, tally.otherwise, tally.apart)
+    counts = (*judged, tally.information, tally.not_run, tally.near, tally.middling)
     status = ", ".join(
         f"{value} ({tally.agree:,} of {tally.judged:,})" if value is Status.PARTLY else value.value
         for value in row.status

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from research.cec.data import CEC_MODEL, QUANTITIES, UNCONSTRAINED
+from research.cec.data import CEC_MODEL, FOLDS, QUANTITIES, UNCONSTRAINED
 from research.figures import Cell, Drawing, Spread, Value, curves
 from tasks.methods.cec.algorithm import mitigations as cv_mitigations
 from tasks.methods.cec.algorithm.mitigations import (
@@ -32,9 +32,6 @@ from tasks.numerics.networks.network import PAPER, TrainingSettings
 
 
 log = logging.getLogger("evenhand")
-
-FOLDS: Final = 5
-"""Of the paper."""
 
 SETTINGS: Final = replace(TrainingSettings(device="cpu"), **PAPER)
 """The paper's; always on the CPU, so that figures do not depend on the machine."""
