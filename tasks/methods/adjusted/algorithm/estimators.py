@@ -33,6 +33,7 @@ from tasks.numerics.statistics.regression import (
     fit_logit,
     standard_error,
 )
+from tasks.numerics.statistics.support import ENOUGH
 
 # --------------------------------------------------------------------------------------------------------------------
 # Wild cluster bootstrap of one least squares coefficient, for few clusters.
@@ -546,7 +547,7 @@ def _denial_logit_row(
 # Rows of the estimators that rest on the propensity: overlap weights and AIPW, and the support of both.
 
 
-POOR = 0.8
+POOR = ENOUGH
 """A smaller share of the group's rows on support is named in the reason."""
 
 
