@@ -148,7 +148,12 @@ def reproduce(
         bool, typer.Option("--quick", help="At a size of about a minute a paper; all: five minutes on two cores.")
     ] = False,
     folds: Annotated[
-        int | None, typer.Option(min=1, max=5, help="cec: folds to train on, of the paper's five; one if left out.")
+        int | None,
+        typer.Option(
+            min=1,
+            max=5,
+            help="cec: folds to train on, of the paper's five; if left out five for its own models, one for the rest.",
+        ),
     ] = None,
     baseline: Annotated[
         list[str] | None,

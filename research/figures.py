@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from scipy.special import stdtrit
 
 from schemas.audit.spec import AuditSpec
 from schemas.errors import InfrastructureError
@@ -142,6 +144,29 @@ def require(data: Path, files: list[Path]) -> None:
             )
 
 
+class Status(StrEnum):
+    """Reproduction status of a table or figure; the worst first."""
+
+    DIFFERS = "differs"
+    """A figure is beyond its tolerance, for no known reason."""
+    MISSING = "missing"
+    """It has no result."""
+    NOT_REPRODUCED = "not reproduced"
+    """No figure agrees; what was tried is written below the table."""
+    CANNOT = "cannot"
+    """Nobody can, for a reason that is a fact about the world."""
+    PARTLY = "partly met"
+    """So many of the judged figures agree."""
+    NOT_RUN = "not run"
+    """Not at the size that was asked for."""
+    DRAWN = "drawn"
+    """Ours stand in place of theirs: a chart of which the paper prints no number, or data that it does not give."""
+    MET = "met"
+    """Every figure agrees within its tolerance."""
+    NOTHING = "nothing to reproduce"
+    """A definition, a diagram or an illustration."""
+
+
 # --------------------------------------------------------------------------------------------------------------------
 # Compares published figures with our own: a line has the figure, our value, and the verdict.
 #
@@ -168,12 +193,31 @@ CONFIRMED = "the reference has what we have"
 
 
 class Verdict(StrEnum):
-    """How a figure and ours compare."""
+    """How a figure and ours compare; the worst first."""
 
-    AGREES = "agrees"
     DIFFERS = "differs"
+    """Beyond its tolerance, for no known reason."""
+    APART = "not reproduced"
+    """Beyond its tolerance; why, or what was tried, is written beside it."""
     OTHERWISE = "paper prints otherwise"
+    """The authors' own code, or their own data, have what we have."""
     INFORMATION = "information"
+    """Not judged: nobody prints it, or our data stand in place of theirs."""
+    AGREES = "agrees"
+
+
+class Spread(NamedTuple):
+    """How a figure varies over folds, runs or seeds."""
+
+    deviation: float
+    """Standard deviation; NaN where it is not known."""
+    repeats: int
+    """Folds or runs that the figure is the mean of."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is a deviation of more than one repeat."""
+        return math.isfinite(self.deviation) and self.repeats > 1
 
 
 class Cell(NamedTuple):
@@ -199,6 +243,10 @@ class Figure:
     """Whether ours agrees wherever it is not above, too: the less the better."""
     at_least: bool = False
     """Whether ours agrees wherever it is not below, too: the more the better."""
+    spread: Spread | None = None
+    """Of a mean over folds or runs: what the paper prints of its spread."""
+    has_verdict: bool = True
+    """Whether it has a verdict; not where our data stand in place of the paper's."""
 
 
 @dataclass(frozen=True)
@@ -241,47 +289,111 @@ class Line:
     """None where our code filled no such cell."""
     verdict: Verdict
     why: str = ""
+    spread: Spread | None = None
+    """Of our own folds or runs."""
+
+    @property
+    def tolerance(self) -> float:
+        """By how much ours may be off the figure: from both spreads, or from the digits that are printed."""
+        return _tolerance(self.figure, self.spread)
 
     @property
     def difference(self) -> float | None:
         """Ours less the figure, where both are numbers."""
+        pair = self._pair
+        return pair[0] - pair[1] if pair else None
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours over the figure, where both are numbers and the figure is not 0."""
+        pair = self._pair
+        return pair[0] / pair[1] if pair and pair[1] else None
+
+    @property
+    def _pair(self) -> tuple[float, float] | None:
         ours, printed = self.obtained, self.figure.value
-        is_finite = (
-            isinstance(ours, float) and isinstance(printed, float) and math.isfinite(ours) and math.isfinite(printed)
-        )
-        return ours - printed if is_finite else None  # type: ignore[operator]
+        if isinstance(ours, float) and isinstance(printed, float) and math.isfinite(ours) and math.isfinite(printed):
+            return ours, printed
+        return None
 
 
 def compare(
-    dataset: str, figures: Sequence[Figure], obtained: Mapping[Cell, Value], remarks: Sequence[Remark]
+    dataset: str,
+    figures: Sequence[Figure],
+    obtained: Mapping[Cell, Value],
+    remarks: Sequence[Remark],
+    spreads: Mapping[Cell, Spread] = MappingProxyType({}),
 ) -> list[Line]:
-    """Compares figures with our cells and returns a line for each, in their order."""
-    confirmed = {f.cell for f in figures if f.reference and _equal(obtained.get(f.cell), f)}
-    return [_line(dataset, figure, obtained.get(figure.cell), confirmed, remarks) for figure in figures]
+    """Compares figures with our cells and returns a line for each, in their order.
+
+    Args:
+        dataset: Name of the data set.
+        figures: What the paper or the reference has.
+        obtained: Our value of each cell.
+        remarks: Reasons why figures need not be ours.
+        spreads: Of cells that are means over folds or runs.
+    """
+    confirmed = {f.cell for f in figures if f.reference and _equal(obtained.get(f.cell), f, None)}
+    lines = []
+    for figure in figures:
+        ours, spread = obtained.get(figure.cell), spreads.get(figure.cell)
+        verdict, why = _verdict(figure, ours, spread, confirmed, remarks)
+        lines.append(Line(dataset, figure, ours, verdict, why, spread))
+    return lines
 
 
-def _line(dataset: str, figure: Figure, ours: Value | None, confirmed: set[Cell], remarks: Sequence[Remark]) -> Line:
-    if _equal(ours, figure):
-        return Line(dataset, figure, ours, Verdict.AGREES)
+def _verdict(
+    figure: Figure, ours: Value | None, spread: Spread | None, confirmed: set[Cell], remarks: Sequence[Remark]
+) -> tuple[Verdict, str]:
+    """A verdict, and why where there is more to say."""
     if ours is None:
-        return Line(dataset, figure, ours, Verdict.DIFFERS, "our code filled no such cell")
+        return Verdict.DIFFERS, "our code filled no such cell"
+    if figure.has_verdict and _equal(ours, figure, spread):
+        return Verdict.AGREES, ""
     if not figure.reference and figure.cell in confirmed:
-        return Line(dataset, figure, ours, Verdict.OTHERWISE, CONFIRMED)
+        return Verdict.OTHERWISE, CONFIRMED
+    is_unrun = isinstance(ours, str) and ours.startswith(NOT_RUN)
     remark = next((r for r in remarks if r.fits(figure, ours)), None)
     if remark:
-        return Line(dataset, figure, ours, remark.verdict, remark.why)
-    if isinstance(ours, str) and ours.startswith(NOT_RUN):
-        return Line(dataset, figure, ours, Verdict.INFORMATION)
-    return Line(dataset, figure, ours, Verdict.DIFFERS)
+        is_apart = remark.verdict is Verdict.INFORMATION and figure.has_verdict and not is_unrun
+        return Verdict.APART if is_apart else remark.verdict, remark.why
+    return Verdict.INFORMATION if is_unrun or not figure.has_verdict else Verdict.DIFFERS, ""
 
 
-def _equal(ours: Value | None, figure: Figure) -> bool:
+def _equal(ours: Value | None, figure: Figure, spread: Spread | None) -> bool:
     printed = figure.value
     if isinstance(ours, float) and isinstance(printed, float):
         above = ours - printed
         off = above if figure.at_most else -above if figure.at_least else abs(above)
-        return (math.isnan(ours) and math.isnan(printed)) or off <= figure.tolerance
+        return (math.isnan(ours) and math.isnan(printed)) or off <= _tolerance(figure, spread)
     return ours == printed
+
+
+LEVEL = 0.95
+"""Of the interval for the difference of two means that is a tolerance."""
+
+
+def _tolerance(figure: Figure, ours: Spread | None) -> float:
+    """Half of the last printed digit, and of means the half width of Welch's interval for their difference.
+
+    A deviation that is not known, as of a single fold, is taken to be that of the other side.
+    """
+    if figure.spread is None:
+        return figure.tolerance
+    our_spread = ours or Spread(math.nan, 1)
+    known_sides = [side for side in (figure.spread, our_spread) if side.is_known]
+    if not known_sides:
+        return figure.tolerance
+    sides = [(side if side.is_known else known_sides[0], side.repeats) for side in (figure.spread, our_spread)]
+    variances = [side.deviation**2 / repeats for side, repeats in sides]
+    if not sum(variances):
+        return figure.tolerance
+    if len(known_sides) == len(sides):
+        terms = [v**2 / (side.repeats - 1) for v, (side, _) in zip(variances, sides, strict=True)]
+        freedom = sum(variances) ** 2 / sum(terms)
+    else:
+        freedom = known_sides[0].repeats - 1.0
+    return figure.tolerance + float(stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(sum(variances))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -321,28 +433,37 @@ def tables(declaration: Mapping[str, Any], dataset: str) -> Iterator[Mapping[str
 def figures(declaration: Mapping[str, Any], dataset: str) -> Iterator[Figure]:
     """Yields the figures of tables with one row per group: the cells of the figures, and a value for each quantity.
 
-    Groups that are not ``judged`` have neither a tolerance nor a bound; without that key all are.
+    A table that is ``drawn`` has no verdicts: our data stand in place of the paper's. ``repeats`` are the folds or runs
+    that its figures are means of, and ``deviations`` what it prints of them, row by row.
     """
     for table in tables(declaration, dataset):
-        for group, *at, values in table["rows"]:
-            is_compared = group in table.get("judged", (group,))
+        is_judged = table.get("status") != Status.DRAWN
+        deviations = table.get("deviations", [()] * len(table["rows"]))
+        for (group, *at, values), row_deviations in zip(table["rows"], deviations, strict=True):
+            printed = dict(zip(table["quantities"], row_deviations, strict=False))
             for quantity, value in zip(table["quantities"], values, strict=True):
-                tolerance = table.get("tolerances", {}).get(quantity, table.get("tolerance", 0.0))
+                repeats = table.get("repeats")
                 yield Figure(
                     table["source"],
                     table.get("reference", False),
                     Cell(quantity, group, place(at)),
                     value if isinstance(value, str) else float(value),
-                    tolerance if is_compared else 0.0,
-                    at_most=is_compared and quantity in table.get("at_most", ()),
-                    at_least=is_compared and quantity in table.get("at_least", ()),
+                    table.get("tolerances", {}).get(quantity, table.get("tolerance", 0.0)),
+                    at_most=quantity in table.get("at_most", ()),
+                    at_least=quantity in table.get("at_least", ()),
+                    spread=Spread(float(printed.get(quantity, math.nan)), repeats) if repeats else None,
+                    has_verdict=is_judged,
                 )
 
 
 def beside(printed: Iterable[Figure], obtained: Iterable[Cell]) -> Iterator[Figure]:
     """Yields a figure without a value for each obtained cell that no table prints."""
     printed_cells = {figure.cell for figure in printed}
-    yield from (Figure(BESIDE, False, cell, NOT_PRINTED, 0.0) for cell in obtained if cell not in printed_cells)
+    yield from (
+        Figure(BESIDE, False, cell, NOT_PRINTED, 0.0, has_verdict=False)
+        for cell in obtained
+        if cell not in printed_cells
+    )
 
 
 def published_remarks(declaration: Mapping[str, Any], dataset: str, groups: Sequence[str] = ()) -> list[Remark]:
@@ -386,6 +507,8 @@ class Compared(NamedTuple):
     """What our code obtained."""
     drawings: tuple[Drawing, ...] = ()
     """Of figures for which the paper prints no numbers."""
+    spreads: Mapping[Cell, Spread] = MappingProxyType({})
+    """Of cells that are means over folds or runs."""
 
 
 class Reproduced(NamedTuple):
@@ -444,9 +567,9 @@ class Paper(ABC):
     def run(self, dataset: str, data: Path) -> Reproduced:
         """Runs a data set; returns its drawings and a line for each figure (paper, reference, extra)."""
         publication = read(self.name)
-        figures, obtained, drawings = self.compared(dataset, data, publication)
+        figures, obtained, drawings, spreads = self.compared(dataset, data, publication)
         remarks = published_remarks(publication, dataset, self.experiments[dataset].groups)
-        return Reproduced(compare(dataset, figures, obtained, remarks), drawings)
+        return Reproduced(compare(dataset, figures, obtained, remarks, spreads), drawings)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -454,23 +577,6 @@ class Paper(ABC):
 #
 # Scope: what ``data/published`` says of tables and figures, and the counts of compared figures. Its pages:
 # ``research.reproduction``.
-
-
-class Status(StrEnum):
-    """Reproduction status of a table or figure."""
-
-    MET = "met"
-    """Every figure agrees within its tolerance, or what keeps it from that is explained."""
-    BESIDE = "beside"
-    """Published and obtained stand side by side, without a verdict."""
-    DRAWN = "drawn"
-    """The paper prints no numbers; ours are drawn."""
-    CANNOT = "cannot"
-    """Data or definition cannot be had, for the reason that is given."""
-    NOT_RUN = "not run"
-    """Not at the size that was asked for."""
-    DIFFERS = "differs"
-    MISSING = "missing"
 
 
 @dataclass(frozen=True)
@@ -495,32 +601,52 @@ class Tally:
 
     figures: int = 0
     agree: int = 0
-    explained: int = 0
-    """Judged, and not ours, for a reason that is told beside each."""
+    otherwise: int = 0
+    """The authors' own code or data have what we have, and the paper prints another figure."""
+    apart: int = 0
+    """Beyond their tolerance, for a reason that is written beside each."""
     information: int = 0
-    """Without a tolerance: nobody is judged by them."""
+    """Not judged."""
     not_run: int = 0
     differ: int = 0
+    near: int = 0
+    """Of those that do not agree: within 10 % of the paper's figure."""
+    middling: int = 0
+    """Within 50 %, and not within 10 %."""
     why: set[str] = field(default_factory=set)
 
     def add(self, line: Line) -> None:
         """Count a line."""
         self.figures += 1
-        figure = line.figure
-        has_tolerance = bool(figure.tolerance) or figure.at_most or figure.at_least
         unfilled = line.obtained is None and line.verdict is Verdict.INFORMATION
         if unfilled or str(line.obtained).startswith(NOT_RUN):
             self.not_run += 1
-        elif line.verdict is Verdict.AGREES:
-            self.agree += 1
-        elif line.verdict is Verdict.DIFFERS:
-            self.differ += 1
-        elif has_tolerance or line.verdict is Verdict.OTHERWISE:
-            self.explained += 1
         else:
-            self.information += 1
+            name = _COUNTS[line.verdict]
+            setattr(self, name, getattr(self, name) + 1)
+            off = math.nan if line.ratio is None else abs(line.ratio - 1)
+            if line.verdict is not Verdict.AGREES:
+                self.near += off <= NEAR
+                self.middling += NEAR < off <= MIDDLING
         if line.why and line.verdict is not Verdict.AGREES:
             self.why.add(line.why)
+
+    @property
+    def judged(self) -> int:
+        """Figures with a verdict."""
+        return self.agree + self.otherwise + self.apart + self.differ
+
+
+NEAR, MIDDLING = 0.1, 0.5
+"""Distances from a printed figure, as shares of it, by which figures that do not agree are counted."""
+
+_COUNTS = {
+    Verdict.AGREES: "agree",
+    Verdict.DIFFERS: "differ",
+    Verdict.APART: "apart",
+    Verdict.OTHERWISE: "otherwise",
+    Verdict.INFORMATION: "information",
+}
 
 
 @dataclass(frozen=True)
@@ -539,7 +665,8 @@ def entries(declaration: Mapping[str, Any]) -> list[Entry]:
         declaration: A file of ``data/published``; blocks without ``what`` are of no table of the paper.
 
     Raises:
-        ValueError: A block has no ``shows`` or ``status``; none of ``drawn_by`` and rows; or cannot, without a reason.
+        ValueError: A block has no ``shows`` or ``status``, or a status that only a run can give; is drawn, with neither
+            ``drawn_by`` nor a reason; or cannot, without a reason.
     """
     blocks: dict[str, list[Mapping[str, Any]]] = {}
     for block in (*declaration.get("table", ()), *declaration.get("figure", ())):
@@ -549,9 +676,11 @@ def entries(declaration: Mapping[str, Any]) -> list[Entry]:
                 if not block.get(key):
                     raise ValueError(f"{named} has no {key!r}")
             status = Status(block["status"])
-            if status is Status.CANNOT and not block.get("reason"):
+            if status not in DECLARED:
+                raise ValueError(f"{named} is {block['status']!r}, which only a run can show")
+            if status in (Status.CANNOT, Status.NOTHING) and not block.get("reason"):
                 raise ValueError(f"{named} cannot be had, and has no reason")
-            if status is Status.DRAWN and not block.get("drawn_by"):
+            if status is Status.DRAWN and not (block.get("drawn_by") or block.get("reason")):
                 raise ValueError(f"{named} is drawn, and 'drawn_by' does not say by what")
             blocks.setdefault(block["what"], []).append(block)
     return [_entry(what, several) for what, several in blocks.items()]
@@ -577,6 +706,9 @@ def _entry(what: str, blocks: Sequence[Mapping[str, Any]]) -> Entry:
         ),
     )
 
+
+DECLARED = (Status.MET, Status.DRAWN, Status.CANNOT, Status.NOTHING)
+"""What a block says of itself. ``met``: its figures are compared, and the run says how many agree."""
 
 ANY = "*"
 """Stands for every quantity of a source."""
@@ -605,19 +737,15 @@ def ledger(listed: Sequence[Entry], lines: Iterable[Line], drawings: Iterable[tu
 
 
 def _statuses(entry: Entry, tally: Tally, drawings: set[tuple[str, str]]) -> Iterator[Status]:
-    """The declared statuses, unless the run yields others; the gravest first."""
+    """What the run shows; of what has no figures, what is declared."""
     if entry.drawings - drawings:
         yield Status.MISSING
     if tally.differ:
         yield Status.DIFFERS
-        return
-    if not tally.figures and not entry.drawings and Status.CANNOT not in entry.declared:
-        yield Status.MISSING
-        return
-    if tally.figures and tally.not_run == tally.figures:
+    elif tally.judged:
+        yield Status.MET if tally.agree == tally.judged else Status.PARTLY if tally.agree else Status.NOT_REPRODUCED
+    elif tally.figures and tally.not_run == tally.figures:
         yield Status.NOT_RUN
-        return
-    if Status.MET in entry.declared and not tally.agree + tally.explained:
-        yield Status.MISSING  # nothing was held against it
-        return
-    yield from sorted(entry.declared, key=list(Status).index)
+    elif not entry.declared - {Status.MET}:
+        yield Status.MISSING  # nothing was compared
+    yield from sorted(entry.declared - {Status.MET}, key=list(Status).index)

@@ -4,11 +4,13 @@ import json
 import logging
 import math
 import multiprocessing
+import os
+import platform
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
@@ -29,6 +31,7 @@ from research.figures import (
     Paper,
     Reproduced,
     Row,
+    Spread,
     Value,
     Verdict,
     entries,
@@ -50,9 +53,15 @@ from tasks.pipeline.registry import METHODS
 # Scope: the form of the output. What a verdict means: ``research.figures``.
 
 
-_STYLE = {Verdict.AGREES: "green", Verdict.DIFFERS: "bold red", Verdict.OTHERWISE: "yellow", Verdict.INFORMATION: "dim"}
+_STYLE = {
+    Verdict.AGREES: "green",
+    Verdict.DIFFERS: "bold red",
+    Verdict.APART: "red",
+    Verdict.OTHERWISE: "yellow",
+    Verdict.INFORMATION: "dim",
+}
 
-_COLUMNS = ("source", "what", "group", "published", "obtained", "difference", "verdict")
+_COLUMNS = ("source", "what", "group", "published", "obtained", "difference", "ratio", "tolerance", "verdict")
 
 _OTHERWISE = (
     f"'{CONFIRMED.capitalize()}' means that the authors' own code, or a faster derivation checked against it, "
@@ -110,7 +119,7 @@ def summary(lines: Sequence[Line]) -> str:
     if default_lines:
         sentences.append(_counted("against what is asked of the default", default_lines))
     if beside:
-        sentences.append(f"told beside them, without a figure to compare with, {len(beside):,}")
+        sentences.append(f"shown with them, without a figure to compare with, {len(beside):,}")
     if any(line.why == CONFIRMED for line in lines):
         sentences.append(_OTHERWISE)
     return "\n".join(sentences)
@@ -141,12 +150,21 @@ def _plain(line: Line) -> dict[str, Any]:
         "obtained": _finite(line.obtained),
         "unfilled": line.obtained is None,
         "difference": line.difference,
-        "tolerance": line.figure.tolerance,
+        "ratio": line.ratio,
+        "tolerance": line.tolerance,
+        "of_digits": line.figure.tolerance,
+        "published_spread": _spread(line.figure.spread),
+        "obtained_spread": _spread(line.spread),
+        "judged": line.figure.has_verdict,
         "at_most": line.figure.at_most,
         "at_least": line.figure.at_least,
         "verdict": line.verdict.value,
         "why": line.why,
     }
+
+
+def _spread(spread: Spread | None) -> dict[str, Any] | None:
+    return None if spread is None else {"deviation": _finite(spread.deviation), "repeats": spread.repeats}
 
 
 def _finite(value: Value | None) -> Value | None:
@@ -166,7 +184,7 @@ def _rows(lines: list[Line], every_cell: bool) -> Iterator[tuple[str | Text, ...
             continue
         if agree:
             count = Text(f"{agree} of {len(members)} cells agree", style=_STYLE[Verdict.AGREES])
-            yield source, _words(quantity), group, "", "", _furthest(members), count
+            yield source, _words(quantity), group, "", "", _furthest(members), "", "", count
         yield from (_row(line) for line in members if line.verdict is not Verdict.AGREES)
 
 
@@ -188,9 +206,19 @@ def _row(line: Line) -> tuple[str | Text, ...]:
         verdict.append(f": {line.why}")
     published = _number(line.figure.value)
     bound = "at most " if line.figure.at_most else "at least " if line.figure.at_least else ""
-    figures = (f"{bound}{published}", _number(line.obtained), difference)
+    ratio = "" if line.ratio is None else f"{line.ratio:.3g}"
+    figures = (f"{bound}{published}", _number(line.obtained), difference, ratio, _held_to(line))
     what = f"{_words(cell.quantity)}, {at}" if at else _words(cell.quantity)
     return (line.figure.source, Text(what), cell.group, *figures, verdict)
+
+
+def _held_to(line: Line) -> str:
+    """The tolerance, and the two spreads that it follows from."""
+    if not line.figure.has_verdict or isinstance(line.figure.value, str):
+        return ""
+    spreads = [(name, spread) for name, spread in (("paper", line.figure.spread), ("ours", line.spread)) if spread]
+    parts = [f"{name} {_number(s.deviation)} of {s.repeats}" for name, s in spreads if s.is_known]
+    return f"{line.tolerance:.3g}" + (f" (sd {', '.join(parts)})" if line.figure.spread and parts else "")
 
 
 def _words(quantity: str) -> str:
@@ -321,15 +349,16 @@ class Part:
         return folder / f"{self.paper}-{self.dataset}{'-quick' if self.quick else ''}.json"
 
     def key(self) -> str:
-        """What its result depends on: code, libraries, published figures, the papers' specs, and its files."""
+        """What its result depends on: code, libraries, published figures, the papers' specs, and its files.
+
+        Remarks are left out, as they are read anew each time.
+        """
         specs = sorted(shipped("audits/paper/loan.yaml").parent.glob("*.yaml"))
-        digest = code_digest(
-            [f"research.{self.paper}.experiments"],
-            [shipped(f"published/{self.paper}.toml"), *specs],
-        )
+        digest = code_digest([f"research.{self.paper}.experiments"], specs)
+        published = {name: tables for name, tables in figures.read(self.paper).items() if name != "remark"}
         files = experiments_of(self.paper, self.quick).experiments[self.dataset].files(self.data)
         file_stats = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files if path.is_file()]
-        return json.dumps([digest, versions(), file_stats], sort_keys=True)
+        return json.dumps([digest, published, versions(), file_stats], sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -342,6 +371,8 @@ class Done:
     lines: list[Line]
     drawings: list[dict[str, Any]]
     """Plain, as in JSON."""
+    machine: str = ""
+    """What it was run on."""
 
 
 def done(part: Part, folder: Path | None) -> Done:
@@ -359,10 +390,15 @@ def _parts_run(part: Part, folder: Path | None) -> Done:
     began = time.process_time()
     experiment = experiments_of(part.paper, part.quick).run(part.dataset, part.data)
     result = Done(
-        part, time.process_time() - began, experiment.lines, [drawing.plain() for drawing in experiment.drawings]
+        part,
+        time.process_time() - began,
+        experiment.lines,
+        [drawing.plain() for drawing in experiment.drawings],
+        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
     )
     if folder:
         plain = as_json(result.lines) | {"key": part.key(), "seconds": result.seconds, "drawings": result.drawings}
+        plain |= {"machine": result.machine}
         draft = part.file(folder).with_suffix(".draft")
         folder.mkdir(parents=True, exist_ok=True)
         draft.write_text(json.dumps(plain, indent=1))
@@ -378,7 +414,18 @@ def _read(part: Part, folder: Path) -> Done | None:
     content = json.loads(file.read_text())
     if content.get("key") != part.key():
         return None
-    return Done(part, content["seconds"], [_line(line) for line in content["lines"]], content["drawings"])
+    lines = _with_remarks(part, [_line(line) for line in content["lines"]])
+    return Done(part, content["seconds"], lines, content["drawings"], content["machine"])
+
+
+def _with_remarks(part: Part, lines: Sequence[Line]) -> list[Line]:
+    """The lines with the verdicts that the present remarks give; a line without a value of ours stays as it is."""
+    groups = experiments_of(part.paper, part.quick).experiments[part.dataset].groups
+    remarks = figures.published_remarks(figures.read(part.paper), part.dataset, groups)
+    values = {line.figure.cell: line.obtained for line in lines if line.obtained is not None}
+    spreads = {line.figure.cell: line.spread for line in lines if line.spread is not None}
+    with_verdicts = figures.compare(part.dataset, [line.figure for line in lines], values, remarks, spreads)
+    return [old if old.obtained is None else new for old, new in zip(lines, with_verdicts, strict=True)]
 
 
 def _line(record: Mapping[str, Any]) -> Line:
@@ -388,12 +435,19 @@ def _line(record: Mapping[str, Any]) -> Line:
         record["reference"],
         Cell(record["what"], record["group"], tuple(record["at"])),
         _value(record["published"]),
-        record["tolerance"],
+        record["of_digits"],
         at_most=record["at_most"],
         at_least=record["at_least"],
+        spread=_read_spread(record["published_spread"]),
+        has_verdict=record["judged"],
     )
     obtained = None if record["unfilled"] else _value(record["obtained"])
-    return Line(record["dataset"], figure, obtained, Verdict(record["verdict"]), record["why"])
+    verdict, our_spread = Verdict(record["verdict"]), _read_spread(record["obtained_spread"])
+    return Line(record["dataset"], figure, obtained, verdict, record["why"], our_spread)
+
+
+def _read_spread(record: Mapping[str, Any] | None) -> Spread | None:
+    return None if record is None else Spread(float(_value(record["deviation"])), record["repeats"])
 
 
 def _value(number: Value | None) -> Value:
@@ -437,10 +491,16 @@ class Whole:
 def reproduce_all(settings: Whole) -> list[Done]:
     """Runs what is not kept yet, the papers with networks first as they take longest; returns all in their order.
 
+    In place of a quick run stands a kept result of the full size, as it is the better one.
+
     Raises:
         InfrastructureError: A file is missing; nothing is run then.
     """
-    parts = settings.parts()
+    full_sizes = [replace(part, quick=False) for part in settings.parts()]
+    parts = [
+        full if is_kept(full, settings.results) else part
+        for full, part in zip(full_sizes, settings.parts(), strict=True)
+    ]
     results = {part: done(part, settings.results) for part in parts if is_kept(part, settings.results)}
     for part in results:
         log.info("%s: kept from before", part.name)

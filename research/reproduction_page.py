@@ -248,35 +248,61 @@ def _chart(drawing: Mapping[str, Any]) -> Curves:
 # Scope: the form of the page. Its rows: ``research.figures``.
 
 
-COLUMNS = ("table or figure", "shows", "data sets", "status", "figures", "agree", "explained", "information", "not run")
+COLUMNS = (
+    *("table or figure", "shows", "data sets", "status", "figures", "agree", "paper otherwise", "not reproduced"),
+    *("no verdict", "not run", "within 10 %", "within 50 %"),
+)
+
+TITLE = "# Reproduction: every table and figure of the papers\n"
 
 HEAD = """\
-# Reproduction: every table and figure of the papers
-
-Written by `evenhand reproduce all --data DIR{quick} --markdown docs/reproduction.md`, in {seconds} CPU seconds. A test
-compares its rows with `data/published`. `evenhand reproduce METHOD --data DIR --every-cell` prints every figure, and
-`--charts FILE` draws the charts.
+Written by `evenhand reproduce all --data DIR --keep FOLDER{quick} --markdown docs/reproduction.md`, in {seconds} CPU
+seconds ({machine}). {sizes} A test compares its rows with `data/published`. `evenhand reproduce METHOD --data DIR
+--every-cell` prints every figure, and `--charts FILE` draws the charts.
 
 | status | meaning |
 | --- | --- |
-| met | every figure agrees within its tolerance, or the command prints the reason |
-| beside | published and obtained figures are printed without a verdict |
-| drawn | the paper prints no numbers; ours are drawn |
-| cannot | data or definition are not available |
-| not run | not at this size |
-| differs, missing | a figure is beyond its tolerance, or has no result |
+| differs, missing | a figure is beyond its tolerance for no known reason, or has no result |
+| not reproduced | no figure agrees; what was tried is below the table |
+| cannot | nobody can, for a reason that is a fact about the world |
+| partly met (n of m) | n of m judged figures agree |
+| not run | not at this size, or without a file that you can give |
+| drawn | ours in place of theirs: a chart without printed numbers, or data that the paper does not give |
+| met | every figure agrees within its tolerance |
+| nothing to reproduce | a definition, a diagram or an illustration |
 
-*figures* were compared. *agree* lie within their tolerance. *explained* were judged and differ from the paper, for a
-reason that the command prints. *information* have no tolerance and count as no agreement.
+*figures* are printed, or asked for by a paper's text. *paper otherwise*: the authors' own code or data give ours. *not
+reproduced*: beyond the tolerance. *no verdict*: our data stand in place of theirs. Of figures that do not agree, the
+last two columns count those *within 10 %* of the print, and those further off, but *within 50 %*.
+
+A tolerance is half of the last digit that is printed. Of a mean over folds or runs it is the half width of the 95 %
+interval for the difference of two means (Welch), from the deviation that the paper prints and our own. A deviation
+that is missing, as with one fold, is taken from the other side. The command prints both deviations, the difference
+and the ratio.
 """
 
 
 def page(ledgers: Mapping[str, Sequence[Row]], results: Sequence[Done]) -> str:
     """The page as Markdown."""
-    quick = " --quick" if results and results[0].part.quick else ""
-    head = HEAD.format(quick=quick, seconds=f"{sum(result.seconds for result in results):,.0f}")
+    head = HEAD.format(
+        quick=" --quick" if any(result.part.quick for result in results) else "",
+        seconds=f"{sum(result.seconds for result in results):,.0f}",
+        machine="; ".join(dict.fromkeys(result.machine for result in results)),
+        sizes=_sizes(results),
+    )
     parts = [_paper(name, rows, results) for name, rows in ledgers.items()]
-    return "\n".join([head, *parts, "## In all\n\n" + totals(ledgers).replace("\n", "\n\n").rstrip() + "\n"])
+    in_all = totals(ledgers).replace("\n", "\n\n").rstrip() + "\n"
+    return "\n".join([TITLE, in_all, head, *parts]).rstrip() + "\n"
+
+
+def _sizes(results: Sequence[Done]) -> str:
+    """Which data sets were run at the papers' own size, and which at the smaller one of ``--quick``."""
+    names = {is_quick: [r.part.name for r in results if r.part.quick == is_quick] for is_quick in (False, True)}
+    if not names[True]:
+        return "Every data set is at the full size."
+    if not names[False]:
+        return "Every data set is at the smaller size of `--quick`."
+    return f"At the full size: {', '.join(names[False])}. At the smaller size of `--quick`: {', '.join(names[True])}."
 
 
 def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
@@ -284,10 +310,14 @@ def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
         " | ".join(("", *(cell.replace("|", "\\|") for cell in row), "")).strip() for row in map(cells, rows)
     ]
     table = "\n".join([" | ".join(("", *COLUMNS, "")).strip(), "| --- " * len(COLUMNS) + "|", *table_lines, ""])
-    lines = [f"## {METHODS[name].title} (`evenhand reproduce {name}`)\n", table]
+    paper_results = [result for result in results if result.part.paper == name]
+    seconds = ", ".join(f"{r.part.dataset} {r.seconds:,.0f}{' (quick)' if r.part.quick else ''}" for r in paper_results)
+    lines = [f"## {METHODS[name].title} (`evenhand reproduce {name}`)\n"]
+    lines += [f"CPU seconds: {seconds}.\n"] if paper_results else []
+    lines.append(table)
     entries_by_reason: dict[str, list[str]] = {}
     for row in rows:
-        for reason in sorted(row.tally.why) if row.status == (Status.NOT_RUN,) else row.entry.reasons:
+        for reason in dict.fromkeys((*row.entry.reasons, *sorted(row.tally.why))):
             entries_by_reason.setdefault(reason, []).append(row.entry.what)
     cannot = [f"- {'; '.join(names)}: {reason}." for reason, names in entries_by_reason.items()]
     differs = [
@@ -298,7 +328,7 @@ def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
         if line.verdict is Verdict.DIFFERS
     ]
     if cannot:
-        lines += ["Why not:\n", *cannot, ""]
+        lines += ["Why not all, and what was tried:\n", *cannot, ""]
     if differs:
         lines += ["Beyond their tolerance:\n", *differs, ""]
     return "\n".join(lines)
@@ -307,8 +337,12 @@ def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
 def cells(row: Row) -> tuple[str, ...]:
     """The cells of a row of the page, or of the terminal."""
     tally = row.tally
-    counts = (tally.figures, tally.agree, tally.explained, tally.information, tally.not_run)
-    status = ", ".join(status_value.value for status_value in row.status)
+    verdict_counts = (tally.figures, tally.agree, tally.otherwise, tally.apart)
+    counts = (*verdict_counts, tally.information, tally.not_run, tally.near, tally.middling)
+    status = ", ".join(
+        f"{value} ({tally.agree:,} of {tally.judged:,})" if value is Status.PARTLY else value.value
+        for value in row.status
+    )
     return (
         row.entry.what,
         row.entry.shows,
@@ -326,15 +360,16 @@ def _differing(line: Line) -> str:
 
 
 def totals(ledgers: Mapping[str, Sequence[Row]]) -> str:
-    """Two lines: tables and figures by status, and printed figures by how they came out."""
+    """Two lines: tables and figures by status, the worst first, and printed figures by how they came out."""
     rows = [row for several in ledgers.values() for row in several]
     by_status = Counter(row.status[0] for row in rows)
-    status_counts = ", ".join(f"{by_status[status]} {status.value}" for status in Status if by_status[status])
-    tally_names = ("figures", "agree", "explained", "information", "not_run", "differ")
-    sums = {name: sum(getattr(row.tally, name) for row in rows) for name in tally_names}
-    compared = sums["agree"] + sums["explained"] + sums["differ"]
+    status_counts = ", ".join(f"{by_status[status]} {status.value}" for status in Status)
+    names = ("figures", "agree", "otherwise", "apart", "differ", "information", "not_run", "near", "middling", "judged")
+    sums = {name: sum(getattr(row.tally, name) for row in rows) for name in names}
     return (
         f"{len(rows)} tables and figures: {status_counts}.\n"
-        f"{sums['figures']:,} figures: {compared:,} judged ({sums['agree']:,} agree, {sums['explained']:,} explained, "
-        f"{sums['differ']:,} differ), {sums['information']:,} for information, {sums['not_run']:,} not run.\n"
+        f"{sums['figures']:,} figures: {sums['judged']:,} judged ({sums['differ']:,} differ for no known reason, "
+        f"{sums['apart']:,} not reproduced, {sums['otherwise']:,} where the paper prints otherwise than its authors' "
+        f"code, {sums['agree']:,} agree), {sums['information']:,} without a verdict, {sums['not_run']:,} not run. Of "
+        f"those that do not agree {sums['near']:,} are within 10 %, {sums['middling']:,} more within 50 %.\n"
     )

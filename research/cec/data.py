@@ -76,6 +76,9 @@ COLUMNS = (UNCONSTRAINED, *BASELINES, CEC_MODEL)
 ABLATION = ("pred", "pred+EO", "pred+CEC", "full")
 """Rows of Table 4."""
 
+FOLDS = 5
+"""Folds of the paper."""
+
 QUANTITIES = ("auc", "f1", "eo_gap", "sp_gap", "cec", "regime_b_percent")
 """Rows of Table 2."""
 UNPRINTED = (

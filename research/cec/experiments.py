@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from research import figures as research_figures
-from research.cec.data import ABLATION, BASELINES, CEC_MODEL, COLUMNS, QUANTITIES, UNCONSTRAINED, UNPRINTED
-from research.figures import NOT_RUN, TEXAS_FILE, Cell, Compared, Drawing, Experiment, Paper, Value
+from research.cec.data import ABLATION, BASELINES, CEC_MODEL, COLUMNS, FOLDS, QUANTITIES, UNCONSTRAINED, UNPRINTED
+from research.figures import NOT_RUN, TEXAS_FILE, Cell, Compared, Drawing, Experiment, Paper, Spread, Value
 
 if TYPE_CHECKING:
     from research.cec.models import Course
@@ -30,6 +30,10 @@ MODELS = (*_OWN, *(name + ONE_HOT for name in _OWN))
 _CHEAP = ("DIR", "Hardt", "adversarial")
 
 
+Obtained = tuple[dict[Cell, Value], tuple[Drawing, ...], Mapping[Cell, Spread]]
+"""Cells, drawings, and the spread of cells over folds."""
+
+
 @dataclass(frozen=True)
 class Trained(Experiment):
     """A data set on which nets are trained; without a spec its rows are drawn."""
@@ -40,6 +44,8 @@ class Trained(Experiment):
     """Baselines that are run unless others are requested; reductions train up to fifty nets."""
     cut: bool = False
     """Whether it is so long that fewer of its rows can be requested."""
+    folds: int = FOLDS
+    """Folds that the paper's own models are trained on, unless others are requested."""
 
 
 EXPERIMENTS: Mapping[str, Trained] = {
@@ -51,7 +57,7 @@ EXPERIMENTS: Mapping[str, Trained] = {
         cut=True,
     ),
     "synthetic": Trained(),
-    "hmda": Trained("hmda-tx-race.yaml", (TEXAS_FILE,), baselines=_CHEAP, cut=True),
+    "hmda": Trained("hmda-tx-race.yaml", (TEXAS_FILE,), baselines=_CHEAP, cut=True, folds=1),
 }
 
 
@@ -61,10 +67,12 @@ class Experiments(Paper):
 
     name: ClassVar[str] = "cec"
     experiments: ClassVar[Mapping[str, Trained]] = EXPERIMENTS
-    quick: ClassVar[Mapping[str, Any]] = {"rows": 8_000, "sparing": True, "baseline": _CHEAP}
+    quick: ClassVar[Mapping[str, Any]] = {"rows": 8_000, "sparing": True, "baseline": _CHEAP, "folds": 1}
     known_baselines: ClassVar[tuple[str, ...]] = BASELINES
 
-    folds: int = 1
+    folds: int | None = None
+    """Of the paper's five. None: all for the paper's own models, but one of Texas; one for its baselines, the one-hot
+    columns and the grid of both lambdas."""
     baseline: tuple[str, ...] | None = None
     """The paper's baselines that are run as well; those of each data set if None."""
     rows: int | None = None
@@ -75,7 +83,7 @@ class Experiments(Paper):
     def compared(self, dataset: str, data: Path, publication: Mapping[str, Any]) -> Compared:
         """Trains the models on a data set and returns the paper's figures and what it does not print."""
         experiment = EXPERIMENTS[dataset]
-        obtained_cells, drawings = self._obtained(experiment, data)
+        obtained_cells, drawings, spreads = self._obtained(experiment, data)
         figures = list(research_figures.figures(publication, dataset))
         expected_cells = [Cell(name, model) for model in (*MODELS, *BASELINES) for name in (*QUANTITIES, *UNPRINTED)]
         expected_cells += [
@@ -85,16 +93,15 @@ class Experiments(Paper):
         for figure in figures:
             if figure.cell.group in BASELINES:
                 obtained_cells.setdefault(figure.cell, NOT_RUN)
-        return Compared(figures, obtained_cells, drawings)
+        return Compared(figures, obtained_cells, drawings, spreads)
 
-    @property
-    def _course(self) -> "Course":
+    def _course(self, folds: int) -> "Course":
         from research.cec.models import Course
 
-        course = Course(self.folds)
+        course = Course(folds)
         return course.sparing if self.sparing else course
 
-    def _obtained(self, experiment: Trained, data: Path) -> tuple[dict[Cell, Value], tuple[Drawing, ...]]:
+    def _obtained(self, experiment: Trained, data: Path) -> Obtained:
         # torch takes seconds to import, and others do not need it
         from research.cec import data as lending
         from research.cec import models
@@ -109,21 +116,25 @@ class Experiments(Paper):
             rows, columns = lending.of_spec(experiment.read(data))
             log.info("%s: %d rows, %d inputs", experiment.spec, *rows.population.features.shape)
         rows = drawn(rows, self.rows if experiment.cut else None, models.SETTINGS.seed)
-        of_model = models.by_model(models.outcomes(rows, models.variants(experiment.full), self._course))
+        model_course, baseline_course = self._course(self.folds or experiment.folds), self._course(self.folds or 1)
+        of_model = models.by_model(models.outcomes(rows, models.variants(experiment.full), model_course))
         baselines = experiment.baselines if self.baseline is None else self.baseline
-        of_baseline = models.mitigation_outcomes(rows, baselines, self._course)
+        of_baseline = models.mitigation_outcomes(rows, baselines, baseline_course)
         values = {**models.cells(of_model), **models.baselines_cells(of_baseline)}
         cec = [float(values[Cell("cec", name)]) for name in _OWN]
         values[Cell("cec_below_unconstrained", CEC_MODEL)] = cec[0] - cec[1]
         outcomes = {**of_model, **of_baseline}
-        values |= models.non_domination_cells({name: outcomes[name] for name in outcomes if name in COLUMNS})
+        same_folds = {name: outcomes[name][: baseline_course.folds] for name in outcomes if name in COLUMNS}
+        values |= models.non_domination_cells(same_folds)
         if columns and experiment.full:
-            again = models.outcomes(lending.one_hot(rows, columns), models.variants(all_variants=False), self._course)
+            again = models.outcomes(
+                lending.one_hot(rows, columns), models.variants(all_variants=False), baseline_course
+            )
             values |= models.cells(models.by_model(again, ONE_HOT))
         drawings = [*lending.plane(values, COLUMNS), *lending.shares(values, COLUMNS, "regimes-by-model", "Figure 5")]
         if experiment.full:  # the ablation and the grid of both lambdas
             drawings += lending.shares(values, ABLATION, "regimes-by-variant", "Figure 7")
-            grid = models.grid_of(models.outcomes(rows, mitigations.lambda_grid(), self._course))
+            grid = models.grid_of(models.outcomes(rows, mitigations.lambda_grid(), baseline_course))
             values |= models.lambda_grid_cells(grid)
             drawings += models.drawings(grid)
-        return values, tuple(drawings)
+        return values, tuple(drawings), models.spreads(outcomes)

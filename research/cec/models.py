@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from research.cec.data import CEC_MODEL, QUANTITIES, UNCONSTRAINED
-from research.figures import Cell, Drawing, Value, curves
+from research.cec.data import CEC_MODEL, FOLDS, QUANTITIES, UNCONSTRAINED
+from research.figures import Cell, Drawing, Spread, Value, curves
 from tasks.methods.cec.algorithm import mitigations as cv_mitigations
 from tasks.methods.cec.algorithm.mitigations import (
     Mitigated,
@@ -32,9 +32,6 @@ from tasks.numerics.networks.network import PAPER, TrainingSettings
 
 
 log = logging.getLogger("evenhand")
-
-FOLDS: Final = 5
-"""Of the paper."""
 
 SETTINGS: Final = replace(TrainingSettings(device="cpu"), **PAPER)
 """The paper's; always on the CPU, so that figures do not depend on the machine."""
@@ -113,6 +110,19 @@ def means(several: Sequence[FoldOutcome]) -> dict[str, float]:
     common = [name for name in by_fold[0] if all(name in fold_values for fold_values in by_fold)]
     mean_values = {name: float(np.mean([fold_values[name] for fold_values in by_fold])) for name in common}
     return mean_values | {"collapsed_folds": float(sum(outcome.performance.collapsed for outcome in several))}
+
+
+def spreads(outcomes_of_model: ByModel) -> Mapping[Cell, Spread]:
+    """Returns the standard deviations over folds of models that every fold has."""
+    spread_of_cell: dict[Cell, Spread] = {}
+    for model, several in outcomes_of_model.items():
+        known_outcomes = [outcome for outcome in several if outcome is not None]
+        if 1 < len(known_outcomes) == len(several):
+            by_fold = [{**vars(outcome.performance), **outcome.consistency} for outcome in known_outcomes]
+            for name in QUANTITIES:
+                values = [fold_values.get(name, np.nan) for fold_values in by_fold]
+                spread_of_cell[Cell(name, model)] = Spread(float(np.std(values, ddof=1)), len(values))
+    return spread_of_cell
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from research import figures as research_figures
-from research.figures import Cell, Compared, Drawing, Experiment, Paper, Value
+from research.figures import Cell, Compared, Drawing, Experiment, Paper, Spread, Value
 from research.gcfn.truth import TITLES
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ FORMS: Final[Mapping[str, Literal["sigmoid", "sin"]]] = {"law-sigmoid": "sigmoid
 MEANS: Final = {"law-sigmoid": "Figure 12", "law-sin": "Figure 13"}
 """The paper's figure of the mean utility."""
 
-Obtained = tuple[dict[Cell, Value], tuple[Drawing, ...]]
-"""Cells and drawings of a data set."""
+Obtained = tuple[dict[Cell, Value], tuple[Drawing, ...], Mapping[Cell, Spread]]
+"""Cells and drawings of a data set, and the spread of cells over runs."""
 
 LAW_SCHOOL: Final = Experiment("law-school-covariates.yaml", ("data/law_school/lsac_law_data_21791.csv.gz",))
 EXPERIMENTS: Final[Mapping[str, Experiment]] = {
@@ -57,12 +57,12 @@ class Experiments(Paper):
 
     def compared(self, dataset: str, data: Path, publication: Mapping[str, Any]) -> Compared:
         """Runs the experiment on a data set and returns the paper's figures and what it does not print."""
-        cells, drawings = self._obtained(dataset, data)
+        cells, drawings, spreads = self._obtained(dataset, data)
         figures = list(research_figures.figures(publication, dataset))
         for figure in figures:
             if figure.cell.group.split(", ")[0] in TITLES.values():
                 cells.setdefault(figure.cell, research_figures.NOT_RUN)
-        return Compared([*figures, *research_figures.beside(figures, cells)], cells, drawings)
+        return Compared([*figures, *research_figures.beside(figures, cells)], cells, drawings, spreads)
 
     def _obtained(self, dataset: str, data: Path) -> Obtained:
         from research.gcfn import rivals, truth  # torch takes seconds to import, and others do not need it
@@ -77,7 +77,8 @@ class Experiments(Paper):
             return self._of_runs(lambda rng: law_school(settings, students, rng), size, ("Figure 3", MEANS[dataset]))
         if dataset == "adult":
             earners = truth.earners(spec)
-            return rivals.obtained(earners, self._size(Synthetic().rows / len(earners.rich)), self.rows)
+            size = self._size(Synthetic().rows / len(earners.rich))
+            return *rivals.obtained(earners, size, self.rows), {}
         return rivals.recidivism_obtained(truth.defendants(spec), self._size(), self.seeds)
 
     def _of_runs(
@@ -94,7 +95,7 @@ class Experiments(Paper):
             {**truth.compared(run), **other.summaries} for run, other in zip(trimmed, comparisons, strict=True)
         ]
         cells = {**truth.cells(several), **rivals.utilities_cells(summaries), **rivals.cells(comparisons)}
-        return cells, rivals.drawings(summaries, figures)
+        return cells, rivals.drawings(summaries, figures), truth.spreads(several)
 
     def _size(self, share: float = 1.0) -> "GanSettings":
         """Training settings of this size; on the CPU, so that figures do not depend on the machine."""

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from research.figures import NOT_RUN, Cell, Curve, Drawing, Value, curves
+from research.figures import NOT_RUN, Cell, Curve, Drawing, Spread, Value, curves
 from research.gcfn import truth
 from research.gcfn.truth import (
     DEFAULT,
@@ -370,14 +370,14 @@ _RATES: Final = ("accuracy", "ppv", "fpr", "fnr")
 
 def recidivism_obtained(
     people: Defendants, size: GanSettings, seeds: int
-) -> tuple[dict[Cell, Value], tuple[Drawing, ...]]:
-    """Returns all cells of COMPAS, and Figures 6 and 18 (``cells``, ``drawings``)."""
-    values = recidivism_cells(people, size, seeds)
-    return values, recidivism_drawings(values)
+) -> tuple[dict[Cell, Value], tuple[Drawing, ...], dict[Cell, Spread]]:
+    """Returns all cells of COMPAS, Figures 6 and 18, and the spread of rates over parts of the rows."""
+    values, spreads = recidivism_cells(people, size, seeds)
+    return values, recidivism_drawings(values), spreads
 
 
-def recidivism_cells(people: Defendants, size: GanSettings, seeds: int) -> dict[Cell, Value]:
-    """Returns all cells of COMPAS.
+def recidivism_cells(people: Defendants, size: GanSettings, seeds: int) -> tuple[dict[Cell, Value], dict[Cell, Spread]]:
+    """Returns all cells of COMPAS, and the spread of rates over parts of the rows.
 
     Args:
         people: Everybody.
@@ -385,7 +385,7 @@ def recidivism_cells(people: Defendants, size: GanSettings, seeds: int) -> dict[
         seeds: Of the five parts, how many are held out in turn.
     """
     high = people.score >= HIGH_RISK
-    values = _rates([people.black], people, high, SCORE + WHOLE_FILE)
+    values, spreads = _rates([people.black], people, high, SCORE + WHOLE_FILE)
     parts = np.array_split(np.random.default_rng(0).permutation(len(people.score)), PARTS)[:seeds]
     foretold = high.copy()
     for number, part in enumerate(parts):
@@ -398,14 +398,17 @@ def recidivism_cells(people: Defendants, size: GanSettings, seeds: int) -> dict[
         foretold[part] = predictor.scores(test) >= 0.5
         log.info("part %d of %d held out: networks and predictor trained", number + 1, len(parts))
     members = [np.isin(np.arange(len(high)), part) & people.black for part in parts]
-    values |= _rates(members, people, high, SCORE) | _rates(members, people, foretold, FAIR)
+    for decided, name in ((high, SCORE), (foretold, FAIR)):
+        means, deviations = _rates(members, people, decided, name)
+        values |= means
+        spreads |= deviations
     test_rows = np.concatenate(parts)
     for race, of in (("Black", people.black[test_rows]), ("white", ~people.black[test_rows])):
         rows = test_rows[of]
         values |= dict(_differently(f"{race}, score", people.score[rows], high[rows], foretold[rows]))
         first = np.array(PRIORS)[np.searchsorted(PRIORS, people.priors[rows], side="right") - 1]
         values |= dict(_differently(f"{race}, priors from", first.astype(float), high[rows], foretold[rows]))
-    return values
+    return values, spreads
 
 
 def recidivism_drawings(values: Mapping[Cell, Value]) -> tuple[Drawing, ...]:
@@ -427,10 +430,16 @@ def _drawing(values: Mapping[Cell, Value], race: str, by: str, figure: str) -> D
     return Drawing(name, figure, title, "COMPAS score" if by == "score" else by, "defendants", curves)
 
 
-def _rates(several: list[Bools], people: Defendants, positive: Bools, name: str) -> dict[Cell, Value]:
-    """Means over parts of the rows."""
+def _rates(
+    several: list[Bools], people: Defendants, positive: Bools, name: str
+) -> tuple[dict[Cell, Value], dict[Cell, Spread]]:
+    """Means over parts of the rows, and their spread where there is more than one part."""
     rates = [truth.rates(people.offended[of], positive[of]) for of in several]
-    return {Cell(rate, name): float(np.mean([getattr(group_rates, rate) for group_rates in rates])) for rate in _RATES}
+    by_rate = {Cell(rate, name): [getattr(group_rates, rate) for group_rates in rates] for rate in _RATES}
+    means: dict[Cell, Value] = {cell: float(np.mean(values)) for cell, values in by_rate.items()}
+    if len(several) < 2:
+        return means, {}
+    return means, {cell: Spread(float(np.std(v, ddof=1)), len(v)) for cell, v in by_rate.items()}
 
 
 def _differently(name: str, by: Floats, audited: Bools, fair: Bools) -> Iterator[tuple[Cell, Value]]:

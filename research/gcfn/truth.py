@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
-from research.figures import Cell, Value
+from research.figures import Cell, Spread, Value
 from schemas.audit.spec import AuditSpec
 from schemas.terms import Role
 from tasks.counterfactuals.algorithm.conditional import fit_quantiles
@@ -245,6 +245,21 @@ def cells(several: Sequence[Run]) -> Mapping[Cell, Value]:
             Cell("slope_on_true_noise_worst_network", name): float(slopes.mean(axis=2).min()),
         }
     return values | {Cell(ERROR, MEAN): float(np.mean([comparison.counterfactual_mean for comparison in comparisons]))}
+
+
+def spreads(several: Sequence[Run]) -> Mapping[Cell, Spread]:
+    """Returns the standard deviations of Table 3 over runs, by generator; none of a single run."""
+    if len(several) < 2:
+        return {}
+    spread_of_cell: dict[Cell, Spread] = {}
+    for name in several[0].generators:
+        comparisons = [against(run, name) for run in several]
+        for quantity, values in (
+            ("mse_factual_generated", [comparison.factual_generated.mean() for comparison in comparisons]),
+            (ERROR, [comparison.counterfactual_generated.mean() for comparison in comparisons]),
+        ):
+            spread_of_cell[Cell(quantity, name)] = Spread(float(np.std(values, ddof=1)), len(several))
+    return spread_of_cell
 
 
 def against(run: Run, name: str) -> AgainstTruth:

@@ -214,10 +214,15 @@ GENERATOR_CHECKS = Table(
             "what was looked at",
             codes=(
                 *("reconstruction", "advantage", "accuracy", "converged"),
-                *("kept", "beyond_mean", "apart_from_quantiles", "leak"),
+                *("kept", "beyond_mean", "apart_from_quantiles", "leak", "support"),
             ),
         ),
-        Column("column", "string", "the mediator, or the covariate of a leak; null for all mediators", nullable=True),
+        Column(
+            "column",
+            "string",
+            "the mediator, the covariate of a leak or the group of a support; null for all mediators",
+            nullable=True,
+        ),
         Column("value", "double", "what was found; null where it is not defined", nullable=True),
         Column("n", "int64", "rows behind it", minimum=0),
         Column("doubtful", "bool", "whether it is a reason to doubt the generators"),

@@ -32,7 +32,7 @@ def verdicts(figures, ours, remarks=()):
 def test_a_remark_with_bounds_explains_nothing_beyond_them():
     paper = said(0.5, reference=False)
     bounded = remark(between=(0.6, 0.8))
-    assert verdicts([paper], 0.7, [bounded]) == [Verdict.INFORMATION]
+    assert verdicts([paper], 0.7, [bounded]) == [Verdict.APART]
     assert verdicts([paper], 0.9, [bounded]) == [Verdict.DIFFERS]
 
 
@@ -67,8 +67,8 @@ def test_the_paper_prints_otherwise_only_where_the_reference_has_ours():
 
 def test_a_remark_holds_for_its_figure_and_its_value():
     paper = said(0.5, reference=False)
-    assert verdicts([paper], 0.7, [remark()]) == [Verdict.INFORMATION]
-    assert verdicts([paper], 0.7, [remark(ours=0.7)]) == [Verdict.INFORMATION]
+    assert verdicts([paper], 0.7, [remark()]) == [Verdict.APART]
+    assert verdicts([paper], 0.7, [remark(ours=0.7)]) == [Verdict.APART]
     assert verdicts([paper], 0.8, [remark(ours=0.7)]) == [Verdict.DIFFERS]
     assert verdicts([paper], 0.7, [remark(at=(3.0,))]) == [Verdict.DIFFERS]
     assert verdicts([paper], 0.7, [remark(group="female")]) == [Verdict.DIFFERS]

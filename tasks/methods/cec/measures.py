@@ -47,6 +47,7 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     beside = ("null",) if settings.relabelled_draws and spec.model.kind in REFITTED else ()
     above_own_group = Form("cec_above_own_group", {}, -1.0, 1.0, beside, _MODEL)
     yield whole(above_own_group, "" if settings.refits else NO_INTERVAL)
+    yield without_interval(share("matching_support", makers=_MODEL))
     if settings.training is not None:
         yield from map(without_interval, _of_training(settings.training))
 

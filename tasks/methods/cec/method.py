@@ -25,6 +25,7 @@ METHOD = Method(
         "match_reuse",
         "match_reuse_largest",
         "unmatched_share",
+        "matching_support",
         "no_direction_share",
         "incomplete_share",
         "completeness_error",

@@ -39,6 +39,7 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     yield _effect("st_effect")
     yield _effect("cst_effect", unjudged=descriptive)
     yield _effect("mediated_effect", unjudged=descriptive)
+    yield without_interval(share("support", {"variant": ("cst", "st")}))
     if settings.generator == "scm" and settings.graph == "edges" and spec.causal_graph.edges:
         yield _effect("saturated_effect")
         yield _effect("saturated_shift")

@@ -28,6 +28,7 @@ METHOD = Method(
         "saturated_effect",
         "saturated_shift",
         "st_effect_p",
+        "support",
         "excess_share_of_denials",
         "share_significant_p",
     ),

@@ -21,6 +21,7 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     mediators = tuple(name for name, column in spec.features().items() if Role.MEDIATOR in column.role)
     yield whole(Form("share_changed", {}, -1.0, 1.0, makers=_MODEL), NO_INTERVAL)
     yield whole(Form("relative_change", {}, -math.inf, 1.0, makers=_MODEL))
+    yield without_interval(share("mediator_support", makers=_MODEL))
     yield share("decision_flip_share", beside=COMPARED, makers=_MODEL)
     yield share("decision_flip_share", {"over": ("networks",)}, makers=_MODEL)
     yield share("flip_direction_share", {"direction": ("to_favourable", "to_unfavourable")}, makers=_MODEL)

@@ -1,16 +1,17 @@
 """Declaration of GCFN, the only part of the method that the registry reads."""
 
 from schemas.tables.applications import APPLICANTS
-from schemas.tables.counterfactuals import GENERATOR_REFITS, MEDIATED, MEDIATED_DECISIONS
+from schemas.tables.counterfactuals import GENERATOR_CHECKS, GENERATOR_REFITS, MEDIATED, MEDIATED_DECISIONS
 from schemas.terms import Theory
 from tasks.pipeline.method import Judged, Method
 
 METHOD = Method(
     name="gcfn",
     title="Generative counterfactual fairness network (GCFN)",
-    reads=(APPLICANTS, MEDIATED, MEDIATED_DECISIONS, GENERATOR_REFITS),
+    reads=(APPLICANTS, MEDIATED, MEDIATED_DECISIONS, GENERATOR_REFITS, GENERATOR_CHECKS),
     measures=(
         "share_changed",
+        "mediator_support",
         "relative_change",
         "decision_flip_share",
         "flip_direction_share",

@@ -1,11 +1,13 @@
 """What GCFN alone needs of a problem: what the model would have decided on applicants with other mediators."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.tables.counterfactuals import GENERATOR_REFITS
+from schemas.tables.counterfactuals import GENERATOR_CHECKS, GENERATOR_REFITS
 from schemas.terms import DecisionMaker
 from tasks.methods.gcfn.algorithm.detection import Mediated
 from tasks.numerics.arrays import Floats, Longs
@@ -27,6 +29,8 @@ def own(tables: ProblemTables, maker: str, attribute: str) -> Mediated | None:
     score = model_decisions.select(["row_id", "score"]).to_pandas().set_index("row_id")["score"].loc[tables.ids]
     approval = score.to_numpy(np.float64)
     refits = _of_attribute(tables.of_method(GENERATOR_REFITS), attribute).to_pandas().sort_values("refit")
+    checks = _of_attribute(tables.of_method(GENERATOR_CHECKS), attribute)
+    supports = checks.filter(pc.equal(checks["check"], "support")).select(["column", "value"]).to_pylist()
     return Mediated(
         row=frame["row"].to_numpy(np.int64),
         spread=frame["spread"].to_numpy(np.float64),
@@ -36,6 +40,7 @@ def own(tables: ProblemTables, maker: str, attribute: str) -> Mediated | None:
         # none of a model without probabilities, as a rule
         denial=1 - approval if np.isfinite(approval).all() else np.zeros(0),
         refits={str(group): rows["share_changed"].to_numpy(np.float64) for group, rows in refits.groupby("group")},
+        support={row["column"]: math.nan if row["value"] is None else row["value"] for row in supports},
     )
 
 

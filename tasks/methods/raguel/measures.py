@@ -12,6 +12,7 @@ _THRESHOLDS = ("demographic_parity", "equalised_odds")
 _FIXED = "has an interval that holds offers and ranks fixed"
 _HELD = "has no interval while methods.raguel.refits is 0"
 _OTHER_SOURCE = "has no interval while methods.raguel.source is not exact"
+_COMMON_TARGET = "has no interval while methods.raguel.target is top"
 _OVER: Values = ("mean_block", "least_block")
 _MODEL = ("model",)
 """Only a model can decide again whether an offer helps."""
@@ -28,6 +29,8 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     no_interval = ""
     if not settings.refits:
         no_interval = _HELD
+    elif settings.target != "boundary":
+        no_interval = _COMMON_TARGET
     elif settings.source != "exact":
         no_interval = _OTHER_SOURCE
     yield whole(Form("recourse_cost_reference_over_group"), no_interval)

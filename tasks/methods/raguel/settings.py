@@ -28,6 +28,11 @@ class RaguelSettings(MethodSettings):
     listed: Literal["unfavourable", "all"] = Field(
         "unfavourable", description="who is ranked: those decided on unfavourably, or all (the paper's Table 6 fits it)"
     )
+    target: Literal["boundary", "top"] = Field(
+        "boundary",
+        description="where recourse leads: to the boundary of the model; or, in a ranking without one, to a common "
+        "target for all, the place of the applicant with the highest score",
+    )
     source: Literal["exact", "ar", "mace", "nearest"] = Field(
         "exact",
         description="which system finds counterfactual points of a linear model: the least weighted distance, "

@@ -26,8 +26,9 @@ RERANKED = Table(
         Column(
             "found_by",
             "string",
-            "where the counterfactual point is: a linear boundary, in whole steps, by AR or MACE, or another applicant",
-            codes=("boundary", "steps", "ar", "mace", "nearest"),
+            "where the counterfactual point is: a linear boundary, in whole steps, by AR or MACE, another applicant, "
+            "or the top of the ranking",
+            codes=("boundary", "steps", "ar", "mace", "nearest", "top"),
         ),
         Column("cost", "double", "recourse cost before: weighted distance, standard deviations", True, 0.0),
         Column("point", "string", "JSON object: column that differs -> its value at the counterfactual point", True),

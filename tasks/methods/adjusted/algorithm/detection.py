@@ -15,6 +15,7 @@ from tasks.numerics.arrays import Bools, Ints
 from tasks.numerics.problem import Problem
 from tasks.numerics.results import Aggregate, Detected, Evidence, Findings, Inference
 from tasks.numerics.statistics.intervals import Changes, error, lower, upper
+from tasks.numerics.statistics.regression import ENOUGH
 
 # --------------------------------------------------------------------------------------------------------------------
 # Finds controls that determine the decision. With such a control held fixed, nothing remains to compare.
@@ -122,7 +123,7 @@ OVERLAP: Final = "overlap_effect"
 EXCHANGED: Final = "exchanged_effect"
 """What a given model does to a group by its own answer, with the attribute exchanged."""
 NORMAL_95: Final = 1.959963984540054
-ENOUGH_SUPPORT: Final = 0.8
+ENOUGH_SUPPORT: Final = ENOUGH
 """Share of a group that must be where both groups are for an adjusted difference to be judged."""
 _UNJUDGED: Final = {
     FEW: Note.FEW_CLUSTERS,

@@ -25,6 +25,7 @@ from tasks.methods.adjusted.algorithm.streamed import Batch, fit_batches, split
 from tasks.numerics.arrays import Floats, Ints
 from tasks.numerics.statistics.regression import (
     BLOCK,
+    ENOUGH,
     FEW_CLUSTERS,
     MANY,
     Estimate,
@@ -546,7 +547,7 @@ def _denial_logit_row(
 # Rows of the estimators that rest on the propensity: overlap weights and AIPW, and the support of both.
 
 
-POOR = 0.8
+POOR = ENOUGH
 """A smaller share of the group's rows on support is named in the reason."""
 
 

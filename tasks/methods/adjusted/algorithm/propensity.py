@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from tasks.methods.adjusted.algorithm.design import Design, independent, renumbered
 from tasks.numerics.arrays import Bools, Floats, Ints
-from tasks.numerics.statistics.regression import Estimate, LogitFit, estimate, fit_logit, standard_error
+from tasks.numerics.statistics.regression import Estimate, LogitFit, estimate, fit_logit, share_inside, standard_error
 
 # --------------------------------------------------------------------------------------------------------------------
 # The propensity score: probability that an applicant is of the group rather than of the reference group.
@@ -116,8 +116,6 @@ def overlap_effect(propensity: Propensity, level: float) -> Estimate:
 # Support: how far the reference group has applicants like those of the group, by the propensity and by columns.
 
 
-INSIDE = (0.05, 0.95)
-"""Propensities with support on both sides (Crump and others 2009 advise 0.1 and 0.9)."""
 CALIPER = 0.25
 """Standard deviations of the logit of e within which a reference applicant is near (Rosenbaum and Rubin 1985)."""
 
@@ -154,14 +152,13 @@ def measure_support(propensity: Propensity, rung: int, group: int) -> Support:
         return Support(rung, group, n, 1.0, 1.0, math.nan, "", math.nan, "", 0.0)
     raw = standardised_differences(pair.x[:, 1:], pair.member, np.ones(len(e)))
     weighted = standardised_differences(pair.x[:, 1:], pair.member, overlap_weights(propensity))
-    of_members = np.clip(e[pair.member], 1e-12, 1 - 1e-12)
-    odds = of_members / (1 - of_members) * (len(e) - n) / n
+    of_members = e[pair.member]
     return Support(
         rung=rung,
         group=group,
         n=n,
-        inside=_share_inside(of_members),
-        comparable=_share_inside(odds / (1 + odds)),
+        inside=share_inside(of_members, 1, 1),
+        comparable=share_inside(of_members, n, len(e) - n),
         difference_raw=float(np.nanmax(raw)),
         column_raw=pair.names[1 + int(np.nanargmax(raw))],
         difference_weighted=float(np.nanmax(weighted)),
@@ -169,10 +166,6 @@ def measure_support(propensity: Propensity, rung: int, group: int) -> Support:
         unmatched=unmatched_share(e, pair.member),
         reason=f"propensity penalised: {propensity.separated}" if propensity.separated else "",
     )
-
-
-def _share_inside(e: Floats) -> float:
-    return float(((e >= INSIDE[0]) & (e <= INSIDE[1])).mean())
 
 
 def standardised_differences(x: Floats, member: Bools, weights: Floats) -> Floats:

@@ -6,6 +6,7 @@ from itertools import permutations
 
 import numpy as np
 
+from schemas.terms import Note
 from tasks.counterfactuals.algorithm.nearest import Matching
 from tasks.methods.cec.algorithm import own_group
 from tasks.methods.cec.algorithm import pairs as cec_pairs
@@ -16,6 +17,7 @@ from tasks.numerics.arrays import Bools, Ints, Longs
 from tasks.numerics.encoding import Columns
 from tasks.numerics.problem import ModelView, Problem, Refit
 from tasks.numerics.results import Aggregate, Detected, Draws, Evidence, Findings, Tally
+from tasks.numerics.statistics.regression import is_poor, support
 from tasks.numerics.statistics.sampling import Asked
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -23,6 +25,11 @@ from tasks.numerics.statistics.sampling import Asked
 #
 # Scope: rows of findings and evidence. Means over them: ``tallies``.
 
+
+SUPPORT = "matching_support"
+"""Share of a group with comparable applicants in the reference group."""
+CLIPPED = (0.01, 0.99)
+"""Quantiles at which financial columns are clipped for it."""
 
 VERDICTS = ("same_reasons", "different_reasons", "flipped_same_reasons", "flipped_different_reasons")
 """Of the regimes A to D; B, ``different_reasons``, is what the paper calls hidden bias."""
@@ -217,9 +224,22 @@ def _above_own_group(
         aggregate, against = own_group.above_own_group(
             group, scored[group], own_scores, null_draws, resampled.get(group)
         )
-        aggregates.append(aggregate)
+        share = _support(audited, group)
+        poor = "; ".join(filter(None, (aggregate.reason, Note.POOR_SUPPORT * is_poor(share))))
+        n = len(audited.rows(group))
+        aggregates += [replace(aggregate, reason=poor), Aggregate(group, 0, SUPPORT, {}, share, n, compared=False)]
         draws += against
     return aggregates, draws
+
+
+def _support(audited: Audited, group: int) -> float:
+    """Share of a group with comparable applicants in the reference group, by financial columns and outcome."""
+    explained, pair_rows = audited.explained, np.isin(audited.group, (group, audited.reference))
+    low, high = np.quantile(explained.financial[pair_rows], CLIPPED, axis=0)
+    numbers = np.column_stack([np.clip(explained.financial[pair_rows], low, high), explained.label[pair_rows]])
+    numbers = numbers[:, numbers.std(axis=0) > 0]
+    numbers = (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
+    return support(np.column_stack([np.ones(len(numbers)), numbers]), audited.group[pair_rows] == group)
 
 
 def _of_other_pairs(audited: Audited, model_views: tuple[View, ...], settings: CecSettings) -> Iterator[Tally]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from schemas.terms import Refusal
+from schemas.terms import Note, Refusal
 from tasks.methods.cst.algorithm import neighbours
 from tasks.methods.cst.algorithm.contrasts import (
     ADJUSTED,
@@ -34,7 +34,15 @@ from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.encoding import Columns
 from tasks.numerics.problem import Counterfactuals
 from tasks.numerics.results import Aggregate, Inference
-from tasks.numerics.statistics.regression import DesignRows, propensity, relabelled, sequential_p, strata
+from tasks.numerics.statistics.regression import (
+    DesignRows,
+    is_poor,
+    propensity,
+    relabelled,
+    sequential_p,
+    strata,
+    support,
+)
 from tasks.numerics.statistics.sampling import Asked
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -465,6 +473,9 @@ def _lists(frame: Frame, compared: Comparison, variant: str) -> Lists:
 
 LEVEL = 0.95
 
+SUPPORT = "support"
+"""Share of complainants with comparable applicants in the comparison group."""
+
 FEW = 300
 """Complainants below which an excess share whose interval holds 0 says nothing (spread between twins 0.05 to 0.1)."""
 
@@ -512,13 +523,49 @@ def _effects(frame: Frame, group_effects: GroupEffects) -> Iterator[Aggregate]:
             yield _aggregate(
                 frame, group_effects, name, EffectOf.refused(group_effects.complainants, group_effects.reason)
             )
+        yield from (_support(group_effects, variant, math.nan) for variant in group_effects.variants)
         return
     variance = group_effects.sides.variance(len(frame.denied))
+    shares = dict(zip(group_effects.variants, supports(frame, group_effects), strict=False))
     for variant, estimate in zip(group_effects.variants, group_effects.contrasts, strict=True):
-        yield _aggregate(frame, group_effects, f"{variant}_effect", EffectOf.of(estimate, frame.denied, variance))
+        effect = _aggregate(frame, group_effects, f"{variant}_effect", EffectOf.of(estimate, frame.denied, variance))
+        yield _with_support(effect, shares[variant])
+        yield _support(group_effects, variant, shares[variant])
     if CST in group_effects.variants:
         st, cst = group_effects.contrasts
-        yield _aggregate(frame, group_effects, "mediated_effect", EffectOf.of(cst.less(st), frame.denied, variance))
+        between = _aggregate(frame, group_effects, "mediated_effect", EffectOf.of(cst.less(st), frame.denied, variance))
+        yield _with_support(between, min(shares.values()))
+
+
+def supports(frame: Frame, group_effects: GroupEffects) -> list[float]:
+    """Share of a group with comparable applicants, by variant: as they are (ST), and as counterfactuals (CST).
+
+    By the columns of the distance; with squares where there are rows enough.
+    """
+    rows = np.sort(np.concatenate(group_effects.rows))
+    member = frame.ground.group[rows] == group_effects.group
+    shares = [math.nan]
+    for design in frame.designs:
+        z = design.of(frame.columns.values[rows])
+        counterfactual_rows = None if group_effects.mover is None else design.of(group_effects.mover.counterfactuals)
+        shares = [
+            support(z, member),
+            *([] if counterfactual_rows is None else [support(z, member, counterfactual_rows)]),
+        ]
+        if np.isfinite(shares).all():
+            break
+    return shares
+
+
+def _support(group_effects: GroupEffects, variant: str, share: float) -> Aggregate:
+    n, reason = group_effects.complainants, group_effects.reason if math.isnan(share) else ""
+    return Aggregate(group_effects.group, 0, SUPPORT, {"variant": variant}, share, n, compared=False, reason=reason)
+
+
+def _with_support(effect: Aggregate, share: float) -> Aggregate:
+    """The effect with a note where too few complainants have comparable applicants."""
+    reason = "; ".join(filter(None, (effect.reason, Note.POOR_SUPPORT * is_poor(share))))
+    return replace(effect, reason=reason)
 
 
 def _saturated(frame: Frame, group_effects: GroupEffects, other: GroupEffects) -> Iterator[Aggregate]:

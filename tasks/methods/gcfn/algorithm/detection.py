@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from schemas.terms import Note
 from tasks.methods.gcfn.algorithm import people as gcfn_tallies
 from tasks.methods.gcfn.algorithm.people import Moved, net_change
 from tasks.methods.gcfn.settings import GcfnSettings
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.problem import Problem
 from tasks.numerics.results import Aggregate, Detected, Evidence, Findings, Inference, Tally
+from tasks.numerics.statistics.regression import is_poor
 from tasks.numerics.statistics.sampling import design_variance
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -28,7 +30,7 @@ from tasks.numerics.statistics.sampling import design_variance
 # Scope: aggregates of one group outside the reference group. Means over rows: ``tallies``.
 
 
-MEASURE, CHANGED_RELATIVE = "share_changed", "relative_change"
+MEASURE, CHANGED_RELATIVE, SUPPORT = "share_changed", "relative_change", "mediator_support"
 
 IDENTIFIED = 0.5
 """Share of a group that has to be identified before it has a standard error (verdicts, section 4)."""
@@ -139,6 +141,8 @@ class Mediated:
     """``(n,)`` probability of denial by the model of every row of the problem; none of a model that knows none."""
     refits: Mapping[str, Floats] = field(default_factory=dict)
     """Group -> ``(refits,)`` net share of changed decisions on resampled rows, by one network each; or empty."""
+    support: Mapping[str, float] = field(default_factory=dict)
+    """Group -> share with comparable applicants in the reference group, by the covariates; or empty."""
 
     def of(self, sampled: Bools) -> "Mediated":
         """The same of some rows of the problem, ``(n,)``."""
@@ -201,7 +205,11 @@ def _of_groups(
         refits = mediated.refits.get(problem.groups[group], np.zeros(0))
         if not reassigned.imagined.any():
             continue
-        yield replace(share_changed(reassigned, refits, problem.part(group)), group=group)
+        share = mediated.support.get(problem.groups[group], math.nan)
+        net = share_changed(reassigned, refits, problem.part(group))
+        reason = "; ".join(filter(None, (net.reason, Note.POOR_SUPPORT * is_poor(share))))
+        yield replace(net, group=group, reason=reason)
+        yield Aggregate(group, 0, SUPPORT, {}, share, len(rows), compared=False)
         if len(mediated.denial):
             relative = relative_change(reassigned.change.mean(axis=0), mediated.denial[rows], problem.resamples, rng)
             if relative is not None:

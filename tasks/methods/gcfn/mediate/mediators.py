@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,7 +30,9 @@ from tasks.methods.gcfn.mediate.settings import MediateSettings
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.encoding import Columns
 from tasks.numerics.networks.training import Checkpoint, to_bytes
+from tasks.numerics.problem import Mediation
 from tasks.numerics.results import Tally
+from tasks.numerics.statistics.regression import fitted, is_poor, support
 from tasks.pipeline.method import Origin
 from tasks.pipeline.stage import Produced, Scratch
 from tasks.preprocessing.columns import columns_of
@@ -224,13 +227,29 @@ def tables_checks(case: Case, generated: Generated) -> pa.Table:
                 "another group, and mediators there are guessed; leave what gives the group away out of the covariates",
                 *(case.protected.name, leak.column, leak.value),
             )
-    results += leaks
+    results += [*leaks, *supports(rows, case.grouped.groups[case.grouped.reference])]
     n = len(results)
     return GENERATOR_CHECKS.build(
         protected_attribute=[case.protected.name] * n,
         generator=[case.settings.gan.generator] * n,
         **{name: [getattr(check, name) for check in results] for name in Check._fields},
     )
+
+
+def supports(rows: Mediation, reference: str) -> Iterator[Check]:
+    """By group, the share with comparable applicants in the reference group by the covariates; NaN of few rows."""
+    base = rows.category == rows.categories.index(reference)
+    designs = [fitted(rows.covariates, squared=squared) for squared in (True, False)] if rows.covariates.names else []
+    for number, name in enumerate(rows.categories):
+        member = rows.category == number
+        if name == reference or not member.any():
+            continue
+        share, pair_rows = math.nan if designs else 1.0, member | base
+        for design in designs:
+            share = support(design.of(rows.covariates.values[pair_rows]), member[pair_rows])
+            if not math.isnan(share):
+                break
+        yield Check("support", None, name, share, int(member.sum()), is_poor(share))
 
 
 def history(case: Case, state: Checkpoint) -> pa.Table:

@@ -64,7 +64,7 @@ class RowTargets:
 
     targets: Targets
     by: str
-    """``boundary``, ``steps``, ``ar``, ``mace`` or ``nearest``."""
+    """``boundary``, ``steps``, ``ar``, ``mace``, ``nearest`` or ``top``."""
     refusal: NDArray[np.str_]
     """``(n,)`` empty, or the reason."""
     candidate: Longs
@@ -145,6 +145,34 @@ def to_nearest(
     row_targets = recourse.given(values, points, actions)
     cost = np.where(reached, row_targets.cost, np.nan)
     return RowTargets(replace(row_targets, cost=cost), "nearest", np.where(reached, "", NO_CANDIDATE), chosen)
+
+
+def to_top(values: Floats, actions: Actions, scores: Floats, top: Floats | None) -> RowTargets:
+    """One common target, the place of whoever has the highest score (section 3.1: a ranking without a classifier).
+
+    Attributes that cannot be changed stay, and one that may only rise, or fall, stays where it is beyond the target
+    already: nobody is asked to give up what it has.
+
+    Args:
+        values: ``(n, d)`` rows in standard deviations.
+        actions: What may be done.
+        scores: ``(c,)`` of everybody who may be the target; NaN where there is none.
+        top: ``(c, d)`` their values.
+
+    Returns:
+        Without a single score a refusal of every row.
+    """
+    n = len(values)
+    if top is None or np.isnan(scores).all():
+        nowhere = recourse.given(values, np.full_like(values, np.nan), actions, np.full(n, np.nan))
+        return RowTargets(nowhere, "top", np.full(n, NO_CANDIDATE), np.full(n, NOBODY))
+    best = int(np.nanargmax(scores))
+    aim = np.clip(top[best], actions.lower, actions.upper)
+    is_beyond = (aim - values) * actions.direction < 0
+    points = np.where(is_beyond | ~actions.changeable, values, aim)
+    row_targets = recourse.given(values, points, actions)
+    refusal = np.where(row_targets.reached, "", OUT_OF_REACH)
+    return RowTargets(row_targets, "top", refusal, np.where(row_targets.reached, best, NOBODY))
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -182,6 +182,7 @@ def attributes_of(
 
 NO_BOUNDARY = "costs are to other applicants, as there is no linear boundary to go to"
 OTHER_SOURCE = "methods.raguel.source is {source}, whose points are not found again in resamples"
+COMMON_TARGET = "methods.raguel.target is top, one applicant's place, which is not found again in resamples"
 NOT_ASKED = "methods.raguel.refits is 0"
 NOT_FITTED = "a model of the kind {kind} is not fitted again"
 
@@ -250,6 +251,8 @@ def _why(decided: Decided, model: Model, settings: RaguelSettings) -> str:
     """Why there is no honest interval; empty where there is one."""
     if not settings.refits:
         return NOT_ASKED
+    if settings.target == "top":
+        return COMMON_TARGET
     if not decided.linear:
         return NO_BOUNDARY
     if settings.source != "exact":
@@ -408,6 +411,7 @@ METHOD = "raguel"
 
 _NEAREST = "costs lead to the nearest applicants decided on favourably, as there is no linear boundary to go to"
 _OF_SOURCE = {
+    "top": "costs lead to the place of the applicant with the highest score, as methods.raguel.target asks",
     "ar": "costs lead to the points of actionable recourse, as methods.raguel.source asks",
     "mace": "costs lead to the points of least total change (MACE), as methods.raguel.source asks",
     "nearest": "costs lead to the nearest applicants decided on favourably, as methods.raguel.source asks",
@@ -545,6 +549,12 @@ def _targets(rows: _Rows, space: Space, settings: RerankSettings) -> RowTargets:
     values = space.values(rows.maker.inputs.x)
     row_values, boundaries = values[rows.listed], rows.maker.boundaries(space)
     source, fold = settings.raguel.source, rows.maker.fold[rows.listed]
+    if settings.raguel.target == "top":
+        open_rows = np.flatnonzero(rows.open)
+        to_top = lists.to_top(row_values, space.actions, rows.maker.scores[open_rows], values[open_rows])
+        has_candidate = to_top.candidate >= 0
+        to_top.candidate[has_candidate] = open_rows[to_top.candidate[has_candidate]]
+        return to_top
     if boundaries is not None and source == "exact":
         return lists.to_boundaries(row_values, fold, boundaries, space.actions, settings.raguel)
     if boundaries is not None and source != "nearest":

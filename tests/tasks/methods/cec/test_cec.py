@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from schemas.errors import DataQualityError
+from schemas.terms import Note
 from tasks.counterfactuals.algorithm import nearest
 from tasks.counterfactuals.algorithm.nearest import Matching
 from tasks.methods.cec.algorithm import detection as cec
@@ -513,3 +514,15 @@ def test_settings_are_checked():
         CecSettings(winsorise=(0.9, 0.1))
     assert Matching.of(CecSettings(**CecSettings.paper)) == Matching(None)
     assert nearest.Matching() == Matching.of(CecSettings())
+
+
+def test_a_group_with_nobody_like_it_in_the_other_is_not_judged():
+    rng = np.random.default_rng(0)
+    group, x = np.repeat([0, 1], 200), rng.normal(size=(400, 2))
+    for apart, supported in ((0.0, True), (20.0, False)):
+        at = x + apart * group[:, None] * [1, 0]
+        audited = audited_of(explained_of(at, rng.random(400) < 0.5, [quadratic(rng, 2)]), group)
+        aggregates = {a.measure: a for a in assess(audited).aggregates}
+        share = aggregates["matching_support"].value
+        assert (share > 0.9) if supported else (share < 0.1)
+        assert (Note.POOR_SUPPORT in aggregates["cec_above_own_group"].reason) is not supported

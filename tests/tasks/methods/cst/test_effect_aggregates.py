@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from planted_situations import MEDIATED, draw
 
+from schemas.terms import Note
 from tasks.methods.cst.algorithm import detection as cst
 from tasks.methods.cst.algorithm.effects import effects
 from tasks.methods.cst.settings import CstSettings
@@ -65,7 +66,7 @@ def test_they_are_the_effects_of_the_arrays_alone():
     assert raw.value == pytest.approx((tests.control - tests.test).sum() / tests.control.sum())
     for key, each in made.items():
         assert (each.group, each.n, each.compared) == (1, int(DRAWN.member.sum()), False)
-        if "raw" in key:
+        if "raw" in key or key[0] == "support":
             assert each.interval is None
         else:
             assert each.interval[0] < each.value < each.interval[1]
@@ -87,7 +88,26 @@ def test_without_counterfactuals_there_is_the_direct_effect_alone():
         ("st_effect",),
         ("excess_share_of_denials", "raw", "st"),
         ("excess_share_of_denials", "adjusted", "st"),
+        ("support", "st"),
     }
+
+
+def test_a_group_with_nobody_like_it_in_the_other_is_not_judged():
+    """All columns of its members are moved by ten deviations: as counterfactuals they are where the others are."""
+    shift = 10 * DRAWN.values.std(axis=0) * DRAWN.member[:, None]
+    moved = replace(DRAWN.columns, values=DRAWN.values + shift)
+    made, _ = found(problem(columns=moved))
+    assert made["support", "st"].value < 0.1
+    assert Note.POOR_SUPPORT in made["st_effect",].reason
+    assert made["support", "cst"].value > 0.9
+    assert Note.POOR_SUPPORT not in made["cst_effect",].reason
+    assert Note.POOR_SUPPORT in made["mediated_effect",].reason
+
+
+def test_a_group_with_its_like_in_the_other_is_supported():
+    made, _ = found(problem())
+    assert min(made["support", "st"].value, made["support", "cst"].value) > 0.9
+    assert not made["st_effect",].reason
 
 
 @pytest.mark.parametrize(("generator", "interval"), [("nearest", True), ("gan", False), ("quantile", False)])

@@ -8,7 +8,7 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.terms import Kind, Refusal
+from schemas.terms import Kind, Note, Refusal
 from tasks.counterfactuals.algorithm.conditional import fit_mean
 from tasks.counterfactuals.algorithm.diagnostics import (
     apart_from_quantiles,
@@ -170,6 +170,15 @@ def test_a_group_of_whom_nobody_was_imagined_has_a_headline_without_a_value():
     assert value(found, 1, "unmediated_share") == 1
     assert {t.measure for t in found.tallies if t.group == 1} == {"decision_flip_share", "unmediated_share"}
     assert [a.group for a in found.aggregates] == [0]
+
+
+def test_a_group_with_nobody_like_it_in_the_other_is_not_judged():
+    drawn_one = drawn_problem(0)
+    support = {"b": 0.79, "c": 0.81}
+    found = detect(replace(drawn_one, method_data=replace(drawn_one.method_data, support=support)))
+    assert [a.value for a in found.aggregates if a.measure == "mediator_support"] == [0.79, 0.81]
+    reasons = {a.group: a.reason for a in found.aggregates if a.measure == "share_changed"}
+    assert (reasons[1], reasons[2]) == (Note.POOR_SUPPORT, "")
 
 
 def test_one_network_shows_nothing_of_identification():

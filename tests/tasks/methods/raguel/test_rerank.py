@@ -16,9 +16,11 @@ from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from tasks.baselines.rankings import RANKINGS
 from tasks.baselines.sources import SOURCES
+from tasks.counterfactuals.algorithm.recourse import make_actions
 from tasks.in_memory import call_plainly
 from tasks.lake.store import Lake
 from tasks.methods.raguel.algorithm import representation
+from tasks.methods.raguel.algorithm.lists import to_top
 from tasks.methods.raguel.settings import RaguelSettings
 from tasks.pipeline.registry import read_spec
 from tasks.plan import inputs, plan
@@ -291,6 +293,34 @@ def test_points_can_come_from_another_paper_s_system(kept: Path, source: str) ->
     assert ratio["reason"].str.contains("as methods.raguel.source asks").all()
     known = values(found, "recourse_cost_reference_over_group").query("decision_maker == 'model'")
     assert known["reason"].str.contains(f"methods.raguel.source is {source}").any()
+
+
+def test_one_common_target_by_hand() -> None:
+    """The target is (2, 3, 9): the first may only rise, the second goes either way, the third cannot be changed."""
+    actions = make_actions([1.0, 0.25, 1.0], [True, True, False], 0.0, [1.0, 0.0, 0.0])
+    rows = np.array([[0.0, 3.0, 5.0], [1.0, 1.0, 9.0], [4.0, 3.0, 0.0], [2.0, 3.0, 9.0]])
+    found = to_top(
+        rows, actions, np.array([0.1, np.nan, 0.9, 0.4]), np.array([[9, 9, 9], [8, 8, 8], [2, 3, 9.0], rows[0]])
+    )
+    assert found.targets.point.tolist() == [[2, 3, 5], [2, 3, 9], [4, 3, 0], [2, 3, 9]]
+    assert found.targets.cost.tolist() == pytest.approx([2, np.sqrt(1 + 0.25 * 4), 0, 0])
+    assert (set(found.candidate.tolist()), set(found.refusal.tolist()), found.by) == ({2}, {""}, "top")
+    nobody = to_top(rows, actions, np.full(4, np.nan), rows)
+    assert (set(nobody.refusal.tolist()), np.isnan(nobody.targets.cost).all()) == ({"no_candidate"}, True)
+
+
+def test_a_ranking_can_have_one_common_target(kept: Path) -> None:
+    found = audited(asked(kept, {"target": "top", "listed": "all"}))
+    own = of_model(found).set_index("row_id")
+    top = found["decisions"].query("decision_maker == 'model'").set_index("row_id")["score"].idxmax()
+    assert set(own["found_by"]) == {"top"}
+    assert set(own["candidate"].dropna()) == {top}
+    assert own.loc[top, "cost"] == 0
+    assert own["cost"].notna().all()
+    ratio = values(found, "recourse_cost_reference_over_group").query("decision_maker == 'model'")
+    assert ratio["reason"].str.contains("methods.raguel.target is top").any()
+    of_lender = found["reranked"].query("decision_maker == 'lender'")
+    assert set(of_lender["refusal"]) == {"no_candidate"}
 
 
 @pytest.mark.parametrize("order", ["fair_star", "foeir"])
