@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from research import figures as research_figures
 from research.adjusted import textbooks
-from research.figures import TEXAS_FILE, Cell, Compared, Experiment, Line, Paper, Reproduced, Value, Verdict
+from research.figures import TEXAS_FILE, Cell, Compared, Experiment, Paper, Reproduced, Value, not_given
 
 log = logging.getLogger("evenhand")
 
@@ -48,5 +48,5 @@ class Experiments(Paper):
         """Returns a line per figure; those of ``darfur`` are not judged where its file is not given."""
         if dataset == "darfur" and not (data / textbooks.DARFUR).is_file():
             figures = research_figures.figures(research_figures.read(self.name), dataset)
-            return Reproduced([Line(dataset, figure, None, Verdict.INFORMATION, NO_FILE) for figure in figures], ())
+            return not_given(dataset, figures, NO_FILE)
         return super().run(dataset, data)
