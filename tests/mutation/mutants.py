@@ -73,6 +73,9 @@ class Mutant:
     before: str
     """The expression."""
     after: str
+    within: str
+    """Qualified name of the function whose body it changes; empty at the top of a module, in a class, for an argument's
+    default, and in a function that numba compiles: there the module has to be loaded anew."""
 
     @property
     def name(self) -> str:
@@ -88,10 +91,10 @@ class Mutant:
 def mutants_of(source: str, file: str) -> Iterator[Mutant]:
     """Every change of a file, in the order of its syntax tree."""
     tree = ast.parse(source)
+    within = dict(_functions(tree, ""))
     for number, (node, change) in enumerate(_changes(tree)):
-        changed = deepcopy(node)
-        changed = change(changed)
-        yield Mutant(file, node.lineno, number, _short(node), _short(changed))
+        changed = change(deepcopy(node))
+        yield Mutant(file, node.lineno, number, _short(node), _short(changed), within.get(node, ""))
 
 
 def mutated_tree(source: str, number: int) -> ast.Module:
@@ -119,6 +122,18 @@ def drawn(repository: Path, count: int, seed: int) -> list[Mutant]:
     for mutant in every:
         of_lines.setdefault((mutant.file, mutant.line), mutant)
     return list(of_lines.values())[:count]
+
+
+def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[ast.AST, str]]:
+    """Every node in the body of a function, with the function's qualified name; functions in it belong to it."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef):
+            yield from _functions(child, f"{prefix}{child.name}.")
+        elif isinstance(child, ast.FunctionDef):
+            if not any("njit" in ast.unparse(decorator) for decorator in child.decorator_list):
+                yield from ((inner, f"{prefix}{child.name}") for part in child.body for inner in ast.walk(part))
+        else:
+            yield from _functions(child, prefix)
 
 
 def _short(node: ast.AST) -> str:
