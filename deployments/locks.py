@@ -61,7 +61,8 @@ def _compiled(sources: list[str], pins: list[str], wanted: tuple[str, ...] = ())
     with tempfile.TemporaryDirectory() as scratch:
         files = {
             "constraints.txt": [pin for pin in pins if not pin.startswith("torch==")],
-            "without.txt": ['torch ; sys_platform == "never"'],  # its own requirements would bring CUDA
+            # torch would bring CUDA, and PySensemakr, of which a file of data is read, a hundred packages of Jupyter
+            "without.txt": [f'{name} ; sys_platform == "never"' for name in ("torch", "jupyter")],
             "also.in": list(wanted) if wanted else list(NEEDED_BY_TORCH),
         }
         for name, lines in files.items():

@@ -134,12 +134,16 @@ JOBS = 2
 
 
 @reproduce_app.command(
-    epilog="Examples: evenhand reproduce fgce --data shared --only german, or: evenhand reproduce all --data shared "
-    "--quick --keep results --markdown reproduction.md"
+    epilog="Examples: evenhand reproduce fgce --data shared --only german, or: evenhand reproduce fgce --student "
+    "student.csv --heloc heloc.csv, or: evenhand reproduce all --data shared --quick --keep results "
+    "--markdown reproduction.md"
 )
 def reproduce(
     paper: Annotated[str, typer.Argument(help="The method, by its paper's acronym, such as fgce; or all.")],
-    data: Annotated[Path, typer.Option(help="Directory with data/ and golden/ in it.")],
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Directory with data/ and golden/ in it; fgce with --student or --heloc goes without."),
+    ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(help="This data set only, such as german of fgce; may be given again."),
@@ -178,6 +182,12 @@ def reproduce(
             min=2_500, help="raguel: records of the longest list that is drawn; the paper's 1,000,000 if left out."
         ),
     ] = None,
+    student: Annotated[
+        Path | None, typer.Option(help="fgce: the authors' student.csv, if it is not data/student/student.csv.")
+    ] = None,
+    heloc: Annotated[
+        Path | None, typer.Option(help="fgce: FICO's heloc.csv, if it is not data/heloc/heloc.csv.")
+    ] = None,
     keep: Annotated[
         Path | None,
         typer.Option(help="all: folder that keeps each data set's result, from which a second call goes on."),
@@ -197,7 +207,7 @@ def reproduce(
 
     baselines = () if no_baselines else tuple(baseline) if baseline else None
     size: dict[str, Any] = {"folds": folds, "baseline": baselines, "networks": networks, "epochs": epochs}
-    size |= {"seeds": seeds, "records": records}
+    size |= {"seeds": seeds, "records": records, "student": student, "heloc": heloc}
     of_one = {"only": only, "every-cell": every_cell, **size}
     of_all = {"keep": keep, "markdown": markdown, "jobs": jobs if jobs != JOBS else None}
     is_all = paper == ALL_PAPERS
@@ -205,6 +215,11 @@ def reproduce(
     for option, value in (of_one if is_all else of_all).items():  # it would be ignored in silence
         if value not in (None, False):
             raise SpecError(f"reproduce {paper} takes no --{option}; {accepted_by} does")
+    if data is None:
+        only = only or [name for name in ("student", "heloc") if size[name] is not None]
+        if is_all or not only or any(size.get(name) is None for name in only):
+            raise SpecError(f"reproduce {paper} needs --data DIR, the directory that holds data/ and golden/")
+        data = Path()
     if is_all:
         differs = _all(data, keep, jobs, quick=quick, as_json=as_json, files={"markdown": markdown, "charts": charts})
     else:

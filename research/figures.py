@@ -5,7 +5,7 @@ import math
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
@@ -572,6 +572,11 @@ class Paper(ABC):
         return Reproduced(compare(dataset, figures, obtained, remarks, spreads), drawings)
 
 
+def not_given(dataset: str, figures: Iterable[Figure], why: str) -> Reproduced:
+    """A line without a verdict for each figure of a data set whose file is not given."""
+    return Reproduced([Line(dataset, figure, None, Verdict.INFORMATION, why) for figure in figures], ())
+
+
 # --------------------------------------------------------------------------------------------------------------------
 # Ledger of the papers: a row for every table and figure that they print, and the status of its reproduction.
 #
@@ -722,6 +727,9 @@ def ledger(listed: Sequence[Entry], lines: Iterable[Line], drawings: Iterable[tu
         lines: Of all its data sets that were run.
         drawings: Data sets and names of drawings that were obtained.
     """
+    lines = list(lines)
+    with_results = {line.dataset for line in lines if line.obtained is not None or line.verdict is Verdict.DIFFERS}
+    not_given = {line.dataset for line in lines} - with_results
     tallies = [Tally() for _ in listed]
     places = {key: tally for entry, tally in zip(listed, tallies, strict=True) for key in entry.quantities}
     for line in lines:
@@ -730,9 +738,15 @@ def ledger(listed: Sequence[Entry], lines: Iterable[Line], drawings: Iterable[tu
         if tally is not None:
             tally.add(line)
     drawn_names = set(drawings)
-    return [
+    rows = [
         Row(entry, tally, tuple(_statuses(entry, tally, drawn_names)))
         for entry, tally in zip(listed, tallies, strict=True)
+    ]
+    return [
+        replace(row, status=(Status.NOT_RUN,))
+        if row.entry.datasets and not_given.issuperset(row.entry.datasets)
+        else row
+        for row in rows
     ]
 
 

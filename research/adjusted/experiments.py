@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 from research import figures as research_figures
 from research.adjusted import textbooks
-from research.figures import TEXAS_FILE, Cell, Compared, Experiment, Line, Paper, Reproduced, Value, Verdict
+from research.figures import TEXAS_FILE, Cell, Compared, Experiment, Paper, Reproduced, Value, not_given
 
 log = logging.getLogger("evenhand")
 
-NO_FILE = f"no file {textbooks.DARFUR!r}: it comes with the authors' package, not with evenhand"
+NO_FILE = f"no file {textbooks.DARFUR!r}, and the authors' package PySensemakr, which has it, is not installed"
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Experiments(Paper):
 
     def run(self, dataset: str, data: Path) -> Reproduced:
         """Returns a line per figure; those of ``darfur`` are not judged where its file is not given."""
-        if dataset == "darfur" and not (data / textbooks.DARFUR).is_file():
+        if dataset == "darfur" and textbooks.darfur_file(data) is None:
             figures = research_figures.figures(research_figures.read(self.name), dataset)
-            return Reproduced([Line(dataset, figure, None, Verdict.INFORMATION, NO_FILE) for figure in figures], ())
+            return not_given(dataset, figures, NO_FILE)
         return super().run(dataset, data)

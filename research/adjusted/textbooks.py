@@ -3,6 +3,7 @@
 import bz2
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -43,7 +44,7 @@ except ModuleNotFoundError as error:
 
 AER_HMDA = "data/boston_fed_1990/AER_HMDA.csv.gz"
 DARFUR = "data/darfur/darfur.csv"
-"""Not shipped: the file of Cinelli and Hazlett's package, where the user has it."""
+"""Not shipped: the file of Cinelli and Hazlett's package, where the user has it or the package is installed."""
 
 YES_NO = ("deny", "afam", "phist", "selfemp", "insurance", "single", "hschool", "condomin")
 
@@ -87,9 +88,24 @@ def aer_hmda(data: Path) -> Sample:
     return Sample(frame.assign(**flags, **bands, **levels, **ratios))
 
 
+def darfur_file(data: Path) -> Path | None:
+    """The file in the data directory, or the one in the wheel of PySensemakr, which is not imported; None without."""
+    package = find_spec("sensemakr")
+    folders = package.submodule_search_locations or [] if package else []
+    places = (data / DARFUR, *(Path(folder, "data", "darfur.csv") for folder in folders))
+    return next((path for path in places if path.is_file()), None)
+
+
 def darfur(data: Path) -> Sample:
-    """1,276 people in 486 villages (Cinelli and Hazlett 2020), with villages as numbers."""
-    frame = pd.read_csv(data / DARFUR)
+    """1,276 people in 486 villages (Cinelli and Hazlett 2020), with villages as numbers.
+
+    Raises:
+        InfrastructureError: There is no file.
+    """
+    file = darfur_file(data)
+    if file is None:
+        raise InfrastructureError(f"{str(data / DARFUR)!r} is not there, and PySensemakr is not installed")
+    frame = pd.read_csv(file)
     return Sample(frame.assign(village=frame["village"].astype("category").cat.codes))
 
 

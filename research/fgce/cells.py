@@ -503,8 +503,19 @@ def fgce_settings(spec: AuditSpec) -> FgceSettings:
     return fgce
 
 
-def selections_cells(problem: Problem, spec: AuditSpec, golden: Golden) -> Mapping[Cell, Value]:
-    """Computes coverage by k on the reference's grid for kAUC, changes of attributes, and counts of explained rows."""
+def selections_cells(
+    problem: Problem, spec: AuditSpec, grid: Sequence[float], attribution: tuple[int, float], *, with_outputs: bool
+) -> Mapping[Cell, Value]:
+    """Computes coverage by k on the reference's grid for kAUC, changes of attributes, and counts of explained rows.
+
+    Args:
+        problem: The decisions of the model.
+        spec: Settings of FGCE, and the seed.
+        grid: Limits d of the reference's kAUC.
+        attribution: The k and d at which the reference gives attribute change frequencies.
+        with_outputs: Whether there are reference outputs. Without them the printed areas are held against those over
+            the reference's limits, as coverage is.
+    """
     fgce = fgce_settings(spec)
     pricing = Pricing(problem, fgce, np.random.default_rng(spec.seed))
     values: dict[Cell, Value] = {}
@@ -514,12 +525,16 @@ def selections_cells(problem: Problem, spec: AuditSpec, golden: Golden) -> Mappi
         values[Cell("candidates", name)] = float(problem.candidate[rows].sum())
         searched = recourse.search(problem, rows, pricing.costs)
         # the share of the coverable rows that k selected candidates cover, at every limit; and the highest of any limit
-        explained = recourse.explain(searched, np.array(golden.grid), fgce.k)
-        turn, n = explained.turn[: len(golden.grid)], int(explained.feasible.sum())
+        explained = recourse.explain(searched, np.array(grid), fgce.k)
+        turn, n = explained.turn[: len(grid)], int(explained.feasible.sum())
         for k in range(1, fgce.k + 1):
             shares = ((turn >= 0) & (turn < k)).sum(axis=1) / n
             values[Cell("kauc_coverage", name, (float(k),))] = float(shares.max())
-            for d, share in zip(golden.grid, shares.tolist(), strict=True):
+            if not with_outputs:
+                at = name, (float(k),)
+                values[Cell("kauc", *at)] = float(np.trapezoid(shares, grid) / (grid[-1] - grid[0]))
+                values[Cell("kauc_saturation", *at)] = float(grid[int(shares.argmax())])
+            for d, share in zip(grid, shares.tolist(), strict=True):
                 values[Cell("coverage_on_kauc_grid", name, (round(d, 6), float(k)))] = share
         tables = optima.tables_of(searched, fgce.model_copy(update={"exact_pairs": SMALL}))
         if tables:  # the least cost at k0 by the paper's integer programme, of small groups only
@@ -528,7 +543,7 @@ def selections_cells(problem: Problem, spec: AuditSpec, golden: Golden) -> Mappi
             need = sum(part.rows for part in parts)
             values[Cell(PRINTED, name)] = printed_mip(parts, k0, need, solver).value
         values |= dict(_later(searched, fgce, name))
-        values |= {Cell("acf", name, (a,)): v for a, v in _changed(searched, *golden.attribution, problem)}
+        values |= {Cell("acf", name, (a,)): v for a, v in _changed(searched, *attribution, problem)}
     return values
 
 

@@ -1,6 +1,8 @@
 """``evenhand reproduce adjusted``: textbooks' figures and golden values of the ladder, to the printed digit."""
 
+import sys
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +41,15 @@ def test_files_are_those_that_are_needed():
     assert all(file.is_relative_to("d") for files in needed.values() for file in files)
 
 
-def test_villages_are_not_judged_without_their_file(tmp_path):
+@pytest.mark.skipif(find_spec("sensemakr") is None, reason="PySensemakr, of requirements-dev.lock, is not installed")
+def test_villages_of_the_authors_package_agree(tmp_path):
+    lines = Experiments().run("darfur", tmp_path).lines
+    assert [(line.figure.cell, line.obtained) for line in lines if line.verdict is not Verdict.AGREES] == []
+    assert len([line for line in lines if line.figure.source == "Cinelli and Hazlett"]) == 8
+
+
+def test_villages_are_not_judged_without_their_file(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sensemakr", None)  # as if it were not installed
     lines = Experiments().run("darfur", tmp_path).lines
     assert Counter((line.verdict, line.why, line.obtained) for line in lines) == {
         (Verdict.INFORMATION, NO_FILE, None): len(lines)

@@ -182,3 +182,16 @@ def test_without_a_move_cst_is_situation_testing():
         drawn.columns, drawn.member, drawn.denied, drawn.values[drawn.member], CstSettings(ks=(30,), k=30)
     )
     assert (cst.value, cst.se) == (found.value, found.se)
+
+
+@pytest.mark.parametrize(("few", "there"), [((), True), ((0,), False), ((1,), False), ((0, 1), False)])
+def test_there_are_two_sides_or_none(few, there):
+    """A side of fewer rows than columns has no adjustment, and then nothing is compared."""
+    drawn = draw(DIRECT, SIZE, 5)
+    rows = [np.flatnonzero(drawn.member), np.flatnonzero(~drawn.member)]
+    for side in few:
+        rows[side] = rows[side][:3]
+    sides = sides_of(designs_of(drawn.columns), drawn.values, tuple(rows), drawn.denied.astype(float))
+    assert (sides is not None) is there
+    if sides:
+        assert [each.rows.tolist() for each in (sides.group, sides.other)] == [each.tolist() for each in rows]

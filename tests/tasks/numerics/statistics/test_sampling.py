@@ -80,6 +80,14 @@ def test_cells_lose_the_same_share(counts, most):
     assert (np.abs(sizes - counts * min(1, most / counts.sum())) < 1).all()
 
 
+def test_sizes_by_hand_are_shares_with_a_floor_and_nobody_twice():
+    """A tenth of 1,005 rows: 10 of 100 are fewer than the floor of 20, and five are all there are."""
+    counts = np.array([100, 5, 900])
+    assert allotted(counts, 100, 20).tolist() == [20, 5, 90]
+    assert allotted(counts, 100, 0).tolist() == [10, 0, 90]
+    assert allotted(counts, 1_005, 20).tolist() == [100, 5, 900]
+
+
 def test_a_seed_or_a_draw_is_another_sample_and_hashes_stay_what_they_are():
     ids = [str(number) for number in range(400)]
     first, other, again = hashes(ids, 1), hashes(ids, 2), hashes(ids, 1, 1)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tasks.methods.adjusted.algorithm import design
 from tasks.methods.adjusted.algorithm.design import (
     Applications,
     Block,
@@ -155,3 +156,14 @@ def test_independent_keeps_what_comes_first() -> None:
         False,
         True,
     ]
+
+
+@pytest.mark.parametrize("many", [200_000, 100])
+def test_a_column_of_zeros_is_no_direction_and_nothing_is_divided_by_it(
+    many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With many rows the products are summed in parts."""
+    monkeypatch.setattr(design, "MANY", many)
+    x = RNG.normal(size=N)
+    columns = np.column_stack([np.ones(N), np.zeros(N), x, 1e-7 * x + 1e-9, RNG.normal(size=N)])
+    assert independent(columns).tolist() == [True, False, True, False, True]

@@ -1,10 +1,14 @@
 """Least squares against statsmodels: coefficients and three covariances."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
 from numpy.testing import assert_allclose
 
+from tasks.methods.adjusted.algorithm.design import Design
+from tasks.methods.adjusted.algorithm.estimators import Rung, linear_rows
 from tasks.methods.adjusted.algorithm.regressions import CollinearError, fit_linear
 
 
@@ -54,3 +58,17 @@ def test_a_collinear_column_is_refused(drawn):
         fit_linear(y, np.column_stack([x, x[:, 1] - 2 * x[:, 3]]))
     with pytest.raises(CollinearError, match="too few"):
         fit_linear(y[:5], x[:5])
+
+
+def test_a_rung_whose_columns_are_no_more_than_its_rows_says_so_and_has_no_number(drawn):
+    y, x, _ = drawn
+    group = (x[:, 2] > 0).astype(np.int32)
+    columns = np.column_stack([np.ones(400), group, x[:, 1], 2 * x[:, 1]])
+    names = ("intercept", "few", "a", "twice a")
+    design = Design(y, columns, group, 0, {1: 1}, names, (-1, -1, 0, 1), (2, 4), ((), ()), None)
+    rung = Rung(1, ("all",), design, 0.95, np.bincount(group), np.bincount(group, y).astype(np.int32), (1,))
+    ((row,),) = linear_rows(rung, ("a", "b"), np.random.default_rng(1), bootstrap=False).values()
+    assert "column 3" in row.reason
+    assert np.isnan(row.value)
+    ((below,),) = linear_rows(replace(rung, number=0), (), np.random.default_rng(1), bootstrap=False).values()
+    assert below.value == pytest.approx(y[group == 1].mean() - y[group == 0].mean())

@@ -91,6 +91,50 @@ def test_terms_change_no_effect_by_being_orthogonal() -> None:
     assert np.abs(left).max() < 1e-7 * len(design.y)
 
 
+def test_which_products_there_are() -> None:
+    """Of a hinge with a level alone the one above the median; of two hinges those of one rank; of a number no hinge."""
+    given = lender(additive)
+    rows = complete_rows(given)
+    design = build_design(given, rows, "squared")
+    terms = terms_of(design, given, rows.used, 1)
+    hinges = {
+        name: [f"{name} {side} {np.quantile(values, share):.3g}" for side, share in SIDES]
+        for name, values in (("a", given.blocks[0].controls[0].values), ("b", given.blocks[0].controls[1].values))
+    }
+    levels = ("kind: y", "kind: z", "kind: x")
+    found = {terms.name(k) for k in range(len(terms.first))}
+    products = {"a x b", *(f"{name} x {level}" for name in "ab" for level in levels)}
+    products |= {f"{hinges[name][0]} x {level}" for name in "ab" for level in levels}
+    products |= {
+        f"{first} x {other}" for rank in (0, 2) for first in hinges["a"][rank:][:2] for other in hinges["b"][rank:][:2]
+    }
+    assert {name for name in found if " x " in name} == products
+    assert len([name for name in found if " x " not in name]) == 2 * len(ladder.KNOTS)
+
+
+SIDES = (("above", 0.5), ("below", 0.5), ("above", 0.75), ("below", 0.25))
+
+
+def test_the_level_of_a_hinge_is_a_level_of_its_number() -> None:
+    """A term is 0 up to the quantile in its name, in the user's units, and rises from there."""
+    given = lender(additive)
+    rows = complete_rows(given)
+    terms = terms_of(build_design(given, rows, "squared"), given, rows.used, 1)
+    values = given.blocks[0].controls[0].values
+    alone = {
+        terms.name(k): k
+        for k in range(len(terms.first))
+        if terms.name(k).startswith("a above") and "x" not in terms.name(k)
+    }
+    assert len(alone) == len(ladder.KNOTS)
+    for share in ladder.KNOTS:
+        limit = np.quantile(values, share)
+        column = terms.values(slice(None), np.array([alone[f"a above {limit:.3g}"]]))[:, 0]
+        assert (column > 0).mean() == pytest.approx(1 - share, abs=0.01)
+        assert values[column > 0].min() > limit - 0.2
+        assert values[column == 0].max() < limit + 0.2
+
+
 def test_a_product_is_a_column_of_both_its_controls() -> None:
     _, found = chosen(lender(lambda a, b, kind: -1 + 0.8 * a * b))
     place = found.names.index("a x b")
