@@ -239,9 +239,13 @@ def shares_rows(first: Mapping[str, str] | None, other: Mapping[str, str] | None
 
 
 def published_runs(lake: Lake) -> list[Run]:
-    """The runs that are marked as published, by id. Of the profile `internal` none may be, so that it is left out."""
-    marked = [path.split("/")[1] for path in lake.storage.glob("runs/*/protected/mark.json")]
-    runs = [run_of(lake, name) for name in sorted(marked)]
+    """The runs that were released or are marked as published, by id, without those of the profile `internal`.
+
+    A release stays one when its mark is gone. A released run that is not in the lake is left out: ``released_gone``.
+    """
+    names = {path.split("/")[1] for path in lake.storage.glob("runs/*/protected/mark.json")}
+    names |= {run for run in log.released(lake) if lake.storage.exists(f"runs/{run}/manifest.json")}
+    runs = [run_of(lake, name) for name in sorted(names)]
     return [run for run in runs if run.disclosure.get("profile") != "internal"]
 
 

@@ -43,8 +43,10 @@ def protect(lake: Lake, run: str, protected: bool) -> None:
     """Protect a run, or remove its protection.
 
     Raises:
-        SpecError: the lake holds no such run, or keys are trusted and no trusted key signs.
+        SpecError: the lake holds no such run, it was released, or keys are trusted and no trusted key signs.
     """
+    if not protected and (n := log.released(lake).get(run)):
+        raise SpecError(f"{run} was released (entry {n} of the log), and stays protected: later releases need it")
     with gate(lake):  # a run that is being removed is not there any more, rather than protected
         entry = log.append(
             lake,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -40,7 +40,7 @@ KEY, COMMAND, PUBLIC, TRUSTED = (
     "EVENHAND_SIGNING_PUBLIC",
     "EVENHAND_TRUSTED_KEYS",
 )
-Kind = Literal["manifest", "log"]
+Kind = Literal["manifest", "log", "release"]
 _SECONDS: Final = 60
 """Patience with a command that signs."""
 _LONGEST_KEY: Final = 64_000
@@ -338,6 +338,7 @@ Event = Literal[
     "remediation",
     "protected",
     "unprotected",
+    "released",
     "removed",
     "key added",
     "key retired",
@@ -479,28 +480,48 @@ def published(lake: Lake) -> dict[str, int]:
     A run that was there before the log has none, as its entry says nothing of when it was published. Entries never
     change, so that each is read once by a process. One that cannot be read is told by who verifies.
     """
-    return {run: n for n, (run, _) in sorted(_facts(lake).items()) if run}
+    return {fact.published: n for n, fact in sorted(_facts(lake).items()) if fact.published}
+
+
+def released(lake: Lake) -> dict[str, int]:
+    """Run -> number of the first log entry of its release, whoever signed that: what left the house stays out."""
+    return {fact.released: n for n, fact in sorted(_facts(lake).items(), reverse=True) if fact.released}
 
 
 def retired(lake: Lake) -> dict[str, int]:
     """Fingerprint of each retired key -> number of the entry that retired it, which that key has to sign itself."""
-    return {key: n for n, (_, key) in sorted(_facts(lake).items(), reverse=True) if key}
+    return {fact.retired: n for n, fact in sorted(_facts(lake).items(), reverse=True) if fact.retired}
 
 
-def _facts(lake: Lake) -> dict[int, tuple[str, str]]:
-    """Number of each entry -> the run that it publishes and the key that it retires; empty where it does neither."""
+class _Fact(NamedTuple):
+    """What an entry changes; empty where it changes nothing."""
+
+    published: str = ""
+    """The run that it publishes."""
+    released: str = ""
+    """The run that it releases."""
+    retired: str = ""
+    """The key that it retires."""
+
+
+def _facts(lake: Lake) -> dict[int, _Fact]:
+    """Number of each entry -> what it changes."""
     facts = _read_once.setdefault(lake.location, {})
     for n in _numbers(lake):
         if n not in facts:
             content = _said(lake, n)
-            event, key, signature = content.get("event"), content.get("key"), content.get("signature")
+            event, run, key, signature = (content.get(name) for name in ("event", "run", "key", "signature"))
             publishes = event == "run published" and content.get("text") != BEFORE_THE_LOG
             retires = event == "key retired" and isinstance(signature, dict) and signature.get("key") == key
-            facts[n] = (str(content.get("run", "")) if publishes else "", str(key) if retires else "")
+            facts[n] = _Fact(
+                str(run or "") if publishes else "",
+                str(run or "") if event == "released" else "",
+                str(key) if retires else "",
+            )
     return facts
 
 
-_read_once: dict[str, dict[int, tuple[str, str]]] = {}
+_read_once: dict[str, dict[int, _Fact]] = {}
 """Of each lake what ``_facts`` found in its entries."""
 
 
@@ -598,6 +619,7 @@ COUNTING: Final[tuple[Event, ...]] = (
     "key retired",
     "protected",
     "unprotected",
+    "released",
 )
 """Events on which the state of a run rests: which run is valid, and who signed it with which key."""
 ENDING: Final = ("rejected", "withdrawn")
