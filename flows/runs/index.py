@@ -22,6 +22,8 @@ from tasks.lake.store import Lake
 # Manifest of a run: reads it, verifies its seal, and finds the run's records and report.
 
 
+PUBLIC = "published"
+"""Profile of disclosure of rows that anyone may download: nothing is withheld."""
 LIST = "files.json"
 """Name of the list of files that were made after a run."""
 
@@ -229,6 +231,18 @@ def published_beside(lake: Lake, run: str) -> list[str]:
         )
         and shares_rows(other_run.partition, own_run.partition)
     ]
+
+
+def not_shown_beside(lake: Lake, run: str) -> list[str]:
+    """Released runs beside which pages, alerts and artifacts show no figures of a run; none of one that was released.
+
+    The run was not audited together with them: their figures and its own could tell few people by subtraction. Where
+    nothing is withheld in both, since their rows are public, nothing is told.
+    """
+    released = log.released(lake)
+    runs = [] if not released or run in released else [name for name in published_beside(lake, run) if name in released]
+    of_public_rows = {name for name in (run, *runs) if runs and run_of(lake, name).disclosure.get("profile") == PUBLIC}
+    return [] if len(of_public_rows) == len(runs) + 1 else runs
 
 
 def shares_rows(first: Mapping[str, str] | None, other: Mapping[str, str] | None) -> bool:

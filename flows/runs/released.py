@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from flows.runs.index import Run, published_runs, run_of, shares_rows
+from flows.runs.index import Run, published_runs, shares_rows
 from flows.runs.signatures import Demand
 from schemas.artifact import Artifact
 from schemas.errors import InfrastructureError, IntegrityError, SpecError
@@ -95,17 +95,6 @@ def _groups(lake: Lake, memberships: Artifact) -> pd.DataFrame:
     names = pc.unique(table["protected_attribute"]).to_pylist()
     wide = table.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group")
     return wide.rename(columns={name: f"group {name}" for name in names})
-
-
-def not_audited_with(lake: Lake, run: str) -> list[str]:
-    """Published runs over rows of a run that it was not audited together with; none of a run that was released.
-
-    What a page, an alert or an artifact shows of such a run beside those could tell few people by subtraction.
-    """
-    if run in log.released(lake):
-        return []
-    own_run = run_of(lake, run)
-    return [other.run for other in sharing(lake, own_run) if other.run not in own_run.beside]
 
 
 # --------------------------------------------------------------------------------------------------------------------

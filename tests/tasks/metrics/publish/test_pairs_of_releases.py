@@ -15,7 +15,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from test_exported import Person, Tables, exported, published
 
 from flows.runs.disclosure import PROFILES
-from tasks.metrics.publish.algorithm.populations import ALL, Base, Count
+from tasks.metrics.publish.algorithm.populations import ALL, Base, Count, Population
 from tasks.metrics.publish.algorithm.profiles import POLICIES, learned
 from tasks.metrics.publish.measures import Fates
 
@@ -42,7 +42,7 @@ def drawn(number: int) -> tuple[str, list[Person], list[Person], tuple[str, str]
     """Two tables of nearly the same people, and the profiles of their runs, by the number of the pair."""
     rng = np.random.default_rng(number)
     kind = KINDS[number % len(KINDS)]
-    size = int(rng.integers(60, 200))
+    size = int(rng.integers(50, 150))
     people = [
         Person(
             str(rng.choice(RACES, p=[0.6, 0.32, 0.08])),
@@ -130,9 +130,7 @@ def targets(cells: Sequence[Cell]) -> Iterator[tuple[str, list[float]]]:
         yield f"{attribute} {group}, {base.value}, {event}, only in {which}", member
 
 
-def _whole(attribute: str, group: str, base: Base):  # noqa: ANN202
-    from tasks.metrics.publish.algorithm.populations import Population
-
+def _whole(attribute: str, group: str, base: Base) -> Population:
     return Population(attribute, group, 0, "lender", base)
 
 
@@ -151,11 +149,10 @@ def won(first: Run, second: Run, sizes: Mapping[Cell, int]) -> list[str]:
     cells, numbers = list(sizes), np.array(list(sizes.values()))
     both, alone = ((known(runs, cells)) for runs in ({0: first, 1: second}, {0: first}))
     wanted, smallest = POLICIES[second.profile].wanted, POLICIES[second.profile].smallest
-    out = []
-    for name, target in targets(cells):
-        whole = name.replace(", d,", ", n,").replace(", a,", ", n,")
+    out, every = [], dict(targets(cells))
+    for name, target in every.items():
         size = int(numbers @ np.array(target))
-        people = int(numbers @ np.array(dict(targets(cells))[whole])) if whole != name else size
+        people = int(numbers @ np.array(every[name.replace(", d,", ", n,").replace(", a,", ", n,")]))
         if not (0 < size < smallest and 0 < people < smallest):
             continue
         if width(target, LinearConstraint(*map(np.array, both)), len(cells)) < wanted and (
@@ -178,9 +175,10 @@ def attacked(number: int) -> tuple[list[str], list[str], bool]:
     return open_door, won(before, through, sizes), False
 
 
-def test_two_pairs_tell_nothing_through_the_door() -> None:
-    for number in (0, 2):
-        assert attacked(number)[1] == [], number
+def test_a_pair_that_tells_few_people_tells_nothing_through_the_door() -> None:
+    told, through, _ = attacked(1)
+    assert told
+    assert through == []
 
 
 @pytest.mark.long
