@@ -118,6 +118,9 @@ class Directory:
                 "give a directory that this user may write with --lake"
             ) from error
 
+    def make_local(self) -> None:
+        """Make nothing: a lake that is only read gets no file and no folder."""
+
     def lost(self) -> str:
         """Which folder of the lake is a link to one that is not there, in words; empty where none is."""
         links = [self.root / name for name in _FOLDERS if (self.root / name).is_symlink()]
@@ -171,6 +174,7 @@ class Directory:
         written = self.root / draft if draft else target.with_name(f".{target.name}-{os.getpid()}")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
+            written.parent.mkdir(parents=True, exist_ok=True)
             write_flushed(written, content)
             written.replace(target)
         except OSError:
@@ -186,6 +190,7 @@ class Directory:
             write_flushed(draft, content)
             added = _linked(draft, target)
             if added is None:
+                (self.root / "locks").mkdir(exist_ok=True)
                 with FileLock(self.root / "locks" / "names.lock"):
                     added = not target.exists()
                     if added:
