@@ -19,7 +19,7 @@ from filelock import FileLock
 from schemas.artifact import Artifact, Partition
 from schemas.errors import InfrastructureError, IntegrityError, SpecError
 from schemas.questions import BEFORE, TABLES_BEFORE
-from tasks.lake.local_directory import Directory, clear, sha256_of, write_flushed
+from tasks.lake.local_directory import Directory, clear, odd, sha256_of, write_flushed
 from tasks.lake.local_directory import flush as _flush
 from tasks.lake.storage import Storage, storage_at
 
@@ -218,6 +218,11 @@ class Lake:
         finally:
             path.unlink(missing_ok=True)
             lock.release()
+
+    def odd(self, folder: str) -> Iterator[str]:
+        """Places of links, pipes, devices and sockets below a folder, of a lake in a directory: Evenhand makes none."""
+        if isinstance(self.storage, Directory):
+            yield from odd(self.storage.root / folder)
 
     def find(self, stage: str, key: str) -> Partition | None:
         """The partition of a key, or None. Its files are checked against their digests.
