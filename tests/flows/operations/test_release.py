@@ -16,6 +16,7 @@ from served_lake import served
 
 from flows.launch.audit import run_audit
 from flows.outcome.conclusion import ending_of_run
+from flows.runs.disclosure import read_rows
 from flows.runs.index import not_shown_beside, run_of
 from flows.runs.released import sharing
 from schemas.tables.verdicts import PUBLICATION
@@ -26,11 +27,11 @@ from tasks.pipeline.registry import read_spec
 ROWS = 400
 
 
-def audited(place: Path, name: str = "few", **overrides: str) -> str:
-    """Audit the table `NAME.csv` in a lake there; the run id."""
+def audited(place: Path, table: str = "few", **overrides: str) -> str:
+    """Audit the table `TABLE.csv` in a lake there; the run id."""
     keys = {key.replace("__", "."): value for key, value in overrides.items()}
     spec = read_spec(
-        FEW, "few.yaml", {"source.path": str(place / f"{name}.csv"), "disclosure.profile": "public"} | keys
+        FEW, "few.yaml", {"source.path": str(place / f"{table}.csv"), "disclosure.profile": "public"} | keys
     )
     return run_audit(spec.spec, place / "lake", 1).run
 
