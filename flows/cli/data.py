@@ -233,7 +233,7 @@ def repack(year: YearOption, lake: LakeOption = "data/lake", as_json: JsonOption
     from tasks.lake.storage import storage_at
     from tasks.lake.store import Lake
 
-    vintages_of_year = vintages(opened := Lake(lake), year) if storage_at(lake).exists("vintages") else []
+    vintages_of_year = vintages(opened := Lake(lake, write=False), year) if storage_at(lake).exists("vintages") else []
     if not vintages_of_year:
         raise SpecError(f"the lake {lake} holds no vintage of {year}; `evenhand data list` prints its years")
     repacked_vintages = []

@@ -27,7 +27,7 @@ from flows.cli.results import app as sql_app
 from flows.cli.results import findings_app, league_app, measures_app, verdicts_app
 from flows.cli.robustness import app as robustness_app
 from flows.cli.runs import app as runs_app
-from flows.cli.runs import keys_app, log_app, print_stages, report_app, review_app, stages_app, trust_app
+from flows.cli.runs import keys_app, log_app, print_stages, release_app, report_app, review_app, stages_app, trust_app
 from flows.cli.status import app as status_app
 from flows.cli.suites import app as suites_app
 from flows.cli.terminal import console, errors, print_audit, print_json, print_run, show_progress, visible
@@ -47,6 +47,7 @@ app = typer.Typer(
 )
 for part in (
     *(draft_app, intake_app, runs_app, measures_app, findings_app, verdicts_app, sql_app, stages_app, report_app),
+    release_app,
     *(
         trust_app,
         review_app,

@@ -155,7 +155,8 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "stages": "Print rows, time and memory of every stage.",
     },
     "Trust": {
-        "verify": "Check every file of a run: digests, log, signature.",
+        "release": "Write the folder of a run that may leave the house.",
+        "verify": "Check the files of a run, or a released folder.",
         "signoff": "Sign a run as prepared, reviewed or approved.",
         "note": "Enter a note, a reading or a remediation.",
         "review": "Print who signed runs, and what is open.",

@@ -325,6 +325,44 @@ def _print(run: str, written_paths: Iterable[Path], lines: Iterable["BudgetLine"
 
 
 # --------------------------------------------------------------------------------------------------------------------
+# Command ``release``: the folder of a run that may leave the house.
+
+
+release_app = typer.Typer()
+
+
+@release_app.command(epilog="Example: evenhand release boston1990@1990 --to boston-1990")
+def release(
+    run: options.RunArgument,
+    to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Folder to write, which is not there yet.")],
+    lake: options.LakeOption = "data/lake",
+    jobs: options.JobsOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Write the folder that may leave the house: report, workbook, JSON, public certificate, README.
+
+    Every earlier release of the same rows is taken into account. Where few people would follow from both, the run is
+    audited again with coarser numbers, and that run is released; or nothing is, and the cells are named.
+    """
+    from flows.operations.release import release as let_out
+    from flows.runs.run_names import opened
+
+    done = let_out(lake, opened(lake, run)[1], to, jobs)
+    if done.coarser:
+        errors.print(f"restricted: {len(done.coarser)} cells are coarser than in the run that you named", markup=False)
+        for cell in done.coarser:
+            errors.print(f"  {visible(cell)}", markup=False, soft_wrap=True)
+    if as_json:
+        print_json({name: value for name, value in vars(done).items() if name != "coarser"})
+        return
+    signed = f"signed by {done.signed_by}" if done.signed_by else "not signed"
+    console.print(f"run {done.run}: {done.files} files in {done.folder}, {signed}", markup=False, soft_wrap=True)
+    together = ", ".join(done.beside) or "none"
+    words = f"entry {done.entry} of the log; audited together with earlier releases of its rows: {together}"
+    console.print(words, markup=False, soft_wrap=True)
+
+
+# --------------------------------------------------------------------------------------------------------------------
 # Commands ``verify``, ``log`` and ``keys``: whether runs are as they were written, and whose keys say so.
 
 
@@ -342,7 +380,10 @@ KeyOption = Annotated[
 def verify(
     run: Annotated[
         str | None,
-        typer.Argument(help="Run: its id, the beginning of it, or AUDIT@YEAR.", autocompletion=options.complete_runs),
+        typer.Argument(
+            help="Run: its id, the beginning of it, or AUDIT@YEAR; or a released folder.",
+            autocompletion=options.complete_runs,
+        ),
     ] = None,
     lake: options.LakeOption = "data/lake",
     key: Annotated[
@@ -355,7 +396,11 @@ def verify(
     every: Annotated[bool, typer.Option("--all", help="Check every run of the lake, as after a restore.")] = False,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Check every file of a run against its sha256, the log of the lake and its signature. Exit 6 if one differs."""
+    """Check every file of a run against its sha256, the log of the lake and its signature. Exit 6 if one differs.
+
+    A released folder is checked alone, by its certificate: no lake is read.
+    """
+    from flows.runs.released import check_folder, is_folder
     from flows.runs.run_names import opened
     from flows.runs.signatures import Demand, verify_run
 
@@ -363,6 +408,16 @@ def verify(
         raise SpecError("name one run to check, as in: evenhand verify loans@2024, or say --all for every run")
     if every:
         _verify_all(lake, Demand(key, require_signature), as_json=as_json)
+        return
+    if run is not None and is_folder(run):
+        checked = check_folder(Path(run), Demand(key, require_signature))
+        if as_json:
+            print_json(checked._asdict())
+        else:
+            message = (
+                f"run {checked.run}: all {checked.files} files of {run} are as they were released; {checked.words}"
+            )
+            console.print(message, markup=False, soft_wrap=True)
         return
     run = opened(lake, run)[1]
     outcome = verify_run(lake, run, Demand(key, require_signature))

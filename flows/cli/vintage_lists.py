@@ -31,7 +31,7 @@ def held(lake: str, year: int | None) -> list[dict[str, Any]]:
     """A line for each vintage that the lake holds."""
     if not storage_at(lake).exists("vintages"):
         return []  # no lake is made to say that nothing is in it
-    return [vintage_line(vintage) for vintage in vintages(Lake(lake), year)]
+    return [vintage_line(vintage) for vintage in vintages(Lake(lake, write=False), year)]
 
 
 def vintage_line(vintage: Vintage) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def _lake_to_read(root: str) -> Iterator[Lake]:
     """The lake, or an empty one that is gone afterwards: reading makes none."""
     place = storage_at(root)
     if any(place.exists(folder) for folder in ("stages", "backfills", "vintages")):
-        yield Lake(root)
+        yield Lake(root, write=False)
         return
     with TemporaryDirectory(prefix="evenhand-") as folder:
         yield Lake(Path(folder))

@@ -280,7 +280,7 @@ def held_back(lake: Lake, runs: Sequence[Run], keeping: Keeping) -> list[Run]:
 
 
 def _by_rules(lake: Lake, runs: Sequence[Run], keeping: Keeping) -> list[Run]:
-    """Not among the newest of their audit, year and partition, nor young, protected, signed off or behind a link."""
+    """Not among the newest of their audit, year and partition, nor young, protected, released, signed or linked."""
     of_year: dict[tuple[str, int, str], list[Run]] = defaultdict(list)
     for run in sorted(runs, key=in_order, reverse=True):
         of_year[run.audit, run.year, run.value].append(run)
@@ -288,7 +288,7 @@ def _by_rules(lake: Lake, runs: Sequence[Run], keeping: Keeping) -> list[Run]:
     signed = {entry.run for entry in log.entries(lake) if entry.event == "signed off"}
     linked = {run.run for run in runs if strange(lake.root, lake.root / "runs" / run.run)}
     young = {run.run for run in runs if run.protected or _age_days(run) < keeping.younger}
-    stays = newest | signed | linked | young
+    stays = newest | signed | linked | young | log.released(lake).keys()
     return [run for run in runs if run.run not in stays]
 
 

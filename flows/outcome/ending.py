@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from flows.runs.index import Run
+from flows.runs.index import Run, not_shown_beside
 from schemas.artifact import Partition
 from schemas.audit.file import parse, spec_text
 from schemas.audit.limits import GATE
@@ -230,6 +230,8 @@ class Checks:
     """Theories that decide the run's state."""
     rephrase: Callable[[str], str] = str
     """Sentences in the words of the decision."""
+    apart: str = ""
+    """Why no row is shown: an earlier release of the same rows that the run was not audited together with."""
 
     @property
     def deciding(self) -> list[Row]:
@@ -245,7 +247,7 @@ class Checks:
 
     def message(self, state: State) -> str:
         """One line: how many limits are kept or not, and the worst check."""
-        return self.rephrase(self._message(state))
+        return self.apart or self.rephrase(self._message(state))
 
     def _message(self, state: State) -> str:
         rows = self.deciding
@@ -278,11 +280,13 @@ def _pattern(name: str, **words: object) -> str:
 
 
 def checks_of(lake: Lake, run: Run) -> Checks:
-    """The checks of a run, as published.
+    """The checks of a run, as published; no rows beside an earlier release that it was not audited together with.
 
     Raises:
         IntegrityError: the table is not the one that was written.
     """
+    if runs := not_shown_beside(lake, run.run):
+        return Checks((), (), frozenset(), apart=_pattern("apart", runs=", ".join(runs), run=run.run))
     table = run.published(VERDICTS.name)
     rephrase = rephrase_of(run.spec)
     rows = [] if table is None else rephrase_rows(lake.read(table).to_pylist(), rephrase)

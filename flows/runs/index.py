@@ -22,6 +22,8 @@ from tasks.lake.store import Lake
 # Manifest of a run: reads it, verifies its seal, and finds the run's records and report.
 
 
+PUBLIC = "published"
+"""Profile of disclosure of rows that anyone may download: nothing is withheld."""
 LIST = "files.json"
 """Name of the list of files that were made after a run."""
 
@@ -231,6 +233,18 @@ def published_beside(lake: Lake, run: str) -> list[str]:
     ]
 
 
+def not_shown_beside(lake: Lake, run: str) -> list[str]:
+    """Released runs beside which pages, alerts and artifacts show no figures of a run; none of one that was released.
+
+    The run was not audited together with them: their figures and its own could tell few people by subtraction. Where
+    nothing is withheld in both, since their rows are public, nothing is told.
+    """
+    released = log.released(lake)
+    runs = [] if not released or run in released else [name for name in published_beside(lake, run) if name in released]
+    of_public_rows = {name for name in (run, *runs) if runs and run_of(lake, name).disclosure.get("profile") == PUBLIC}
+    return [] if len(of_public_rows) == len(runs) + 1 else runs
+
+
 def shares_rows(first: Mapping[str, str] | None, other: Mapping[str, str] | None) -> bool:
     """Whether some row may be of both partitions: not where they are of two values of one column."""
     if first is None or other is None or ALL in (first["value"], other["value"]):
@@ -239,9 +253,13 @@ def shares_rows(first: Mapping[str, str] | None, other: Mapping[str, str] | None
 
 
 def published_runs(lake: Lake) -> list[Run]:
-    """The runs that are marked as published, by id. Of the profile `internal` none may be, so that it is left out."""
-    marked = [path.split("/")[1] for path in lake.storage.glob("runs/*/protected/mark.json")]
-    runs = [run_of(lake, name) for name in sorted(marked)]
+    """The runs that were released or are marked as published, by id, without those of the profile `internal`.
+
+    A release stays one when its mark is gone. A released run that is not in the lake is left out: ``released_gone``.
+    """
+    names = {path.split("/")[1] for path in lake.storage.glob("runs/*/protected/mark.json")}
+    names |= {run for run in log.released(lake) if lake.storage.exists(f"runs/{run}/manifest.json")}
+    runs = [run_of(lake, name) for name in sorted(names)]
     return [run for run in runs if run.disclosure.get("profile") != "internal"]
 
 

@@ -43,8 +43,10 @@ def protect(lake: Lake, run: str, protected: bool) -> None:
     """Protect a run, or remove its protection.
 
     Raises:
-        SpecError: the lake holds no such run, or keys are trusted and no trusted key signs.
+        SpecError: the lake holds no such run, it was released, or keys are trusted and no trusted key signs.
     """
+    if not protected and (n := log.released(lake).get(run)):
+        raise SpecError(f"{run} was released (entry {n} of the log), and stays protected: later releases need it")
     with gate(lake):  # a run that is being removed is not there any more, rather than protected
         entry = log.append(
             lake,
@@ -83,27 +85,34 @@ def add_key(lake: Lake, public: Path, why: str = "") -> log.Entry:
 
 
 def retire_key(lake: Lake, old: Path, new: Path) -> log.Entry:
-    """Retire a key in favour of another: the entry that names the new one is signed by the old one.
+    """Retire a key in favour of another: the entry is signed by the old one, or by another trusted key.
 
     What the old key signed stays valid where the log had it before.
 
     Args:
         lake: that has the log.
-        old: file of the private key that goes.
+        old: file of the private key that goes; of its public key where the private one is lost or in wrong hands, and
+            another trusted key is set up to sign.
         new: file of the public key that comes.
 
     Raises:
         SpecError: a file holds no key, or both are the same key, or the old one is retired already or not trusted.
     """
-    successor, old_signer = fingerprint(public_key(new)), required_signer(old)
-    old_fingerprint = fingerprint(old_signer.public)
+    successor, signer = fingerprint(public_key(new)), None
+    try:
+        old_fingerprint = fingerprint(required_signer(old).public)
+    except SpecError:
+        if not trusted():
+            raise
+        old_fingerprint, signer = fingerprint(public_key(old)), trusted_signer(lake)
     if old_fingerprint == successor:
         raise SpecError(
             f"{new} is the key that is to be retired ({old_fingerprint}); make another with `evenhand keys new`"
         )
     if old_fingerprint in log.retired(lake):
         raise SpecError(f"the key {old_fingerprint} is retired already; `evenhand log` shows when")
-    return log.append(lake, "key retired", trusted_signer(lake, old), key=old_fingerprint, successor=successor)
+    signer = signer or trusted_signer(lake, old)
+    return log.append(lake, "key retired", signer, key=old_fingerprint, successor=successor)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -205,12 +214,12 @@ def check_log(lake: Lake, known_head: str | None = None, signed_after: str | Non
     heads = {"--head": known_head, "--signed-after": signed_after}
     anchors = {option: _head_of(option, text) for option, text in heads.items() if text}
     keys = trusted()
-    problems = list(log.problems(lake))
+    entries, broken = log.read_whole(lake)
+    problems = [broken] if broken else []
     problems += [why for anchor in anchors.values() if (why := log.kept_head(lake, anchor.n, anchor.sha256))]
     if problems:
         raise _faulty(lake, problems)
-    entries = log.entries(lake)
-    wrong, always_wrong = faults(entries, keys), faults(entries, frozenset())
+    wrong, always_wrong = (faults(entries, trusted_keys, checked=True) for trusted_keys in (keys, frozenset[str]()))
     last_unsigned = anchors["--signed-after"].n if signed_after else 0
     accepted = [n for n in wrong if n <= last_unsigned and n not in always_wrong]
     problems += [why for n, why in wrong.items() if n not in accepted]
@@ -219,7 +228,7 @@ def check_log(lake: Lake, known_head: str | None = None, signed_after: str | Non
             f"Next step: find out who wrote these entries. If they are older than your keys, publish the runs again "
             f"with {KEY}, sign them off again with --key, and give --signed-after N:SHA256, the head of that time"
         )
-    problems += _without_entry(lake)
+    problems += _without_entry(lake, entries)
     if problems:
         raise _faulty(lake, problems)
     remarks = list(_remarks(entries, keys, len(accepted)))
@@ -243,12 +252,14 @@ def sound_entries(lake: Lake) -> list[log.Entry]:
         IntegrityError: the chain is broken.
     """
     # a listing that is read while somebody adds entries may lack one of them: a broken chain is so twice
-    broken = next(log.problems(lake), None) and next(log.problems(lake), None)
+    entries, broken = log.read_whole(lake)
+    if broken:
+        entries, broken = log.read_whole(lake)
     if broken:
         raise IntegrityError(
             f"the log of {lake.location} cannot be relied on, and no state of review is shown: {broken}"
         )
-    return log.entries(lake)
+    return entries
 
 
 def require_chain(lake: Lake) -> None:
@@ -265,9 +276,9 @@ def require_chain(lake: Lake) -> None:
         raise IntegrityError(f"the log of {lake.location} cannot be gone on with: {broken}")
 
 
-def _without_entry(lake: Lake) -> Iterator[str]:
+def _without_entry(lake: Lake, entries: Sequence[log.Entry]) -> Iterator[str]:
     """Runs that the log does not have as they are."""
-    entry_by_run = {entry.run: entry for entry in log.entries(lake) if entry.event == "run published"}
+    entry_by_run = {entry.run: entry for entry in entries if entry.event == "run published"}
     for path in lake.storage.glob("runs/*/manifest.json"):
         run = path.split("/")[1]
         if run not in entry_by_run:
@@ -552,6 +563,9 @@ def verify_run(
             record = Partition.model_validate_json(lake.storage.read(record_of(partition)) or b"")
         if record != partition:
             problems.append(str(lake.altered(record_of(partition))))
+    homes = {str(PurePosixPath(record_of(partition)).parent) for partition in partitions}
+    for folder in (f"runs/{run}", f"reports/{run}", *sorted(homes)):
+        problems += [f"{place} is a link, a pipe or a device: Evenhand makes none" for place in lake.odd(folder)]
     problems += _altered_files(lake, run, manifest)
     problems += [
         f"{lake.storage.where(path)} is not named by the manifest; find out who put it there, and move it elsewhere"

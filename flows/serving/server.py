@@ -10,20 +10,21 @@ import sys
 import threading
 import time
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from flows.runs.index import not_shown_beside
 from flows.serving.guard import Admission, Connection, Guard
 from flows.serving.index import Index
 from flows.serving.pages import home, run_report, run_results, runs, years
@@ -52,6 +53,8 @@ _ROUTES = (
     run_report.review_routes,
     run_report.routes,
 )
+_WITHOUT_FIGURES: Final = ("/review", "/lineage")
+"""Ends of addresses of a run whose pages have no figure that a reader could subtract."""
 _TITLES: Mapping[int, str] = {
     400: "Not understood",
     403: "Not shown here",
@@ -73,9 +76,10 @@ _EXPECTED: Mapping[str, str] = {
 def application(site: Site) -> ASGIApp:
     """All pages of a site, behind the guard."""
     app = FastAPI(title="Evenhand", docs_url=None, redoc_url=None, openapi_url=None)
+    released = [] if site.settings.restricted else [Depends(_released_figures(site))]
     for routes in _ROUTES:
-        app.include_router(routes(site))
-    app.include_router(run_report.question_routes(site))  # comes last: any word fits it
+        app.include_router(routes(site), dependencies=released)
+    app.include_router(run_report.question_routes(site), dependencies=released)  # comes last: any word fits it
     # liveness comes without information about the lake
     app.add_api_route("/healthz", lambda: Response("ok\n", media_type="text/plain"), include_in_schema=False)
     app.add_api_route("/style.css", lambda: Response(style(), media_type="text/css"), include_in_schema=False)
@@ -84,6 +88,24 @@ def application(site: Site) -> ASGIApp:
     for kind in (EvenhandError, OSError, Exception):
         app.add_exception_handler(kind, _failed)
     return Guard(app, site.settings, site.admission)
+
+
+def _released_figures(site: Site) -> Callable[[Request], None]:
+    """Refuses pages with figures of a run that could tell few people beside an earlier release of the same rows."""
+
+    def look(request: Request) -> None:
+        runs = [run for name, run in request.path_params.items() if name in ("run", "other")]
+        if request.method == "POST" or request.url.path.endswith(_WITHOUT_FIGURES):
+            return
+        for run in runs:
+            if others := not_shown_beside(site.known().lake, run):
+                raise HTTPException(
+                    403,
+                    f"{', '.join(others)} was released over the same rows, and {run} was not audited together with it: "
+                    f"its figures are shown by a server with --restricted alone. Run evenhand release {run}",
+                )
+
+    return look
 
 
 def _refused(_: Request, error: Exception) -> Response:

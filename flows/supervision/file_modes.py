@@ -58,14 +58,19 @@ def denied_bits() -> int:
 
 
 def _modes(local: Path) -> Iterator[tuple[Path, int, int]]:
-    """Path, mode and the bits that it must not have, of all but symbolic links; a run may remove files meanwhile."""
-    denied = denied_bits()
+    """Path, mode and the bits that it must not have, of files and folders in the lake itself.
+
+    Nothing is reached through a link, and no pipe or device counts; a run may remove files meanwhile.
+    """
+    from tasks.lake.local_directory import strange  # every command sets its umask, and few need this
+
+    denied, local = denied_bits(), Path(os.path.realpath(local))
     for path in (local, *local.rglob("*")):
         try:
             mode = path.lstat().st_mode
         except FileNotFoundError:
             continue
-        if not stat.S_ISLNK(mode):
+        if (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) and (path == local or not strange(local, path)):
             parts = path.relative_to(local).parts
             restricted = parts[:1] == ("restricted",) or parts[0:3:2] == ("vintages", SUBMISSION)
             yield path, stat.S_IMODE(mode), _OTHERS if restricted else denied

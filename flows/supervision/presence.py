@@ -187,7 +187,12 @@ def taken(lock: Path) -> Iterator[bool]:
 
 def gate(lake: Lake) -> FileLock:
     """The lock that every run passes through at its start, and that a removal of files holds."""
-    return FileLock(lake.storage.local / "locks" / _GATE)
+    locks = lake.storage.local / "locks"
+    try:
+        locks.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InfrastructureError(f"the lake {lake.location} cannot be written ({error.strerror})") from error
+    return FileLock(locks / _GATE)
 
 
 @contextmanager

@@ -10,6 +10,8 @@ import os
 import shutil
 import stat
 import uuid
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from filelock import FileLock
@@ -71,6 +73,21 @@ def strange(root: Path, path: Path) -> str:
     return "" if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else f"{path} is neither a file nor a folder"
 
 
+def odd(folder: Path) -> Iterator[str]:
+    """Places below a folder, or its own, where something is that is no file and no folder; no link is followed."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    yield from odd(Path(entry.path))
+                elif not entry.is_file(follow_symlinks=False):
+                    yield entry.path
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        yield str(folder)
+
+
 def clear(root: Path, folder: Path) -> None:
     """Remove a folder of a lake before something is written at its place, or after it was used; none is no error.
 
@@ -118,6 +135,9 @@ class Directory:
                 "give a directory that this user may write with --lake"
             ) from error
 
+    def make_local(self) -> None:
+        """Make nothing: a lake that is only read gets no file and no folder."""
+
     def lost(self) -> str:
         """Which folder of the lake is a link to one that is not there, in words; empty where none is."""
         links = [self.root / name for name in _FOLDERS if (self.root / name).is_symlink()]
@@ -140,7 +160,15 @@ class Directory:
         return (self.root / path).stat().st_mtime_ns
 
     def glob(self, pattern: str) -> list[str]:
-        """Files that fit."""
+        """Files that fit; of one folder without a walk, since a log may have many."""
+        folder, _, name = pattern.rpartition("/")
+        if not set("*?[") & set(folder):
+            try:
+                with os.scandir(self.root / folder) as entries:
+                    found = [entry.name for entry in entries if fnmatchcase(entry.name, name) and entry.is_file()]
+            except OSError:  # none there, or none that this user may list
+                return []
+            return sorted(f"{folder}/{file}" if folder else file for file in found)
         return sorted(p.relative_to(self.root).as_posix() for p in self.root.glob(pattern) if p.is_file())
 
     def below(self, folder: str) -> list[str]:
@@ -171,6 +199,7 @@ class Directory:
         written = self.root / draft if draft else target.with_name(f".{target.name}-{os.getpid()}")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
+            written.parent.mkdir(parents=True, exist_ok=True)
             write_flushed(written, content)
             written.replace(target)
         except OSError:
@@ -186,6 +215,7 @@ class Directory:
             write_flushed(draft, content)
             added = _linked(draft, target)
             if added is None:
+                (self.root / "locks").mkdir(exist_ok=True)
                 with FileLock(self.root / "locks" / "names.lock"):
                     added = not target.exists()
                     if added:

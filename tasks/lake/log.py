@@ -6,13 +6,13 @@ import os
 import shlex
 import stat
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -40,7 +40,7 @@ KEY, COMMAND, PUBLIC, TRUSTED = (
     "EVENHAND_SIGNING_PUBLIC",
     "EVENHAND_TRUSTED_KEYS",
 )
-Kind = Literal["manifest", "log"]
+Kind = Literal["manifest", "log", "release"]
 _SECONDS: Final = 60
 """Patience with a command that signs."""
 _LONGEST_KEY: Final = 64_000
@@ -301,7 +301,7 @@ def _public_of(pem: bytes) -> bytes:
     return _raw(key)
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=2**18)
 def _verified(public: bytes, signature: bytes, message: bytes) -> bool:
     """Whether 64 bytes are a valid signature of the message."""
     from cryptography.exceptions import InvalidSignature
@@ -338,6 +338,7 @@ Event = Literal[
     "remediation",
     "protected",
     "unprotected",
+    "released",
     "removed",
     "key added",
     "key retired",
@@ -476,32 +477,64 @@ def entries(lake: Lake, run: str | None = None) -> list[Entry]:
 def published(lake: Lake) -> dict[str, int]:
     """Run -> number of the last log entry of its publication: the order of runs, independent of clocks.
 
-    A run that was there before the log has none, as its entry says nothing of when it was published. Entries never
-    change, so that each is read once by a process. One that cannot be read is told by who verifies.
+    A run that was there before the log has none, as its entry says nothing of when it was published. Where keys are
+    trusted, an entry without the signature of one has no say in the order. Entries never change, so that each is read
+    once by a process. One that cannot be read is told by who verifies.
     """
-    return {run: n for n, (run, _) in sorted(_facts(lake).items()) if run}
+    return {fact.published: n for n, fact in sorted(_facts(lake).items()) if fact.published}
+
+
+def released(lake: Lake) -> dict[str, int]:
+    """Run -> number of the first log entry of its release, whoever signed that: what left the house stays out."""
+    return {fact.released: n for n, fact in sorted(_facts(lake).items(), reverse=True) if fact.released}
 
 
 def retired(lake: Lake) -> dict[str, int]:
-    """Fingerprint of each retired key -> number of the entry that retired it, which that key has to sign itself."""
-    return {key: n for n, (_, key) in sorted(_facts(lake).items(), reverse=True) if key}
+    """Fingerprint of each retired key -> number of the entry that retired it, signed by that key or a trusted one."""
+    return {fact.retired: n for n, fact in sorted(_facts(lake).items(), reverse=True) if fact.retired}
 
 
-def _facts(lake: Lake) -> dict[int, tuple[str, str]]:
-    """Number of each entry -> the run that it publishes and the key that it retires; empty where it does neither."""
-    facts = _read_once.setdefault(lake.location, {})
+class _Fact(NamedTuple):
+    """What an entry changes; empty where it changes nothing."""
+
+    published: str = ""
+    """The run that it publishes."""
+    released: str = ""
+    """The run that it releases."""
+    retired: str = ""
+    """The key that it retires."""
+
+
+def _facts(lake: Lake) -> dict[int, _Fact]:
+    """Number of each entry -> what it changes."""
+    keys = trusted()
+    facts = _read_once.setdefault((lake.location, keys), {})
+    gone = {fact.retired for fact in facts.values() if fact.retired}
     for n in _numbers(lake):
         if n not in facts:
             content = _said(lake, n)
-            event, key, signature = content.get("event"), content.get("key"), content.get("signature")
-            publishes = event == "run published" and content.get("text") != BEFORE_THE_LOG
-            retires = event == "key retired" and isinstance(signature, dict) and signature.get("key") == key
-            facts[n] = (str(content.get("run", "")) if publishes else "", str(key) if retires else "")
+            event, run = content.get("event"), str(content.get("run") or "")
+            facts[n] = _Fact(released=run if event == "released" else "")
+            if event in ("run published", "key retired") and content.get("text") != BEFORE_THE_LOG:
+                facts[n] = _fact(content, keys, gone)
+                gone |= {facts[n].retired} - {""}
     return facts
 
 
-_read_once: dict[str, dict[int, tuple[str, str]]] = {}
-"""Of each lake what ``_facts`` found in its entries."""
+def _fact(content: Mapping[str, Any], keys: frozenset[str], gone: Collection[str]) -> _Fact:
+    """What an entry about a run or a key changes, if it counts; ``gone`` are keys that were retired before it."""
+    with suppress(ValidationError):
+        entry = Entry.model_validate(content)
+        signed = entry.signature is not None and holds(entry.signature, "log", entry.content())
+        key = entry.signature.key if entry.signature is not None and signed else ""
+        if entry.event == "key retired":
+            return _Fact(retired=entry.key if key and key not in gone and (key == entry.key or key in keys) else "")
+        return _Fact(published=entry.run if not keys or (key in keys and key not in gone) else "")
+    return _Fact()
+
+
+_read_once: dict[tuple[str, frozenset[str]], dict[int, _Fact]] = {}
+"""Of each lake and set of trusted keys what ``_facts`` found in its entries."""
 
 
 def _said(lake: Lake, n: int) -> dict[str, Any]:
@@ -528,25 +561,46 @@ def digest_at(lake: Lake, n: int) -> str:
 
 def problems(lake: Lake) -> Iterator[str]:
     """What is wrong with the chain, the first that does not fit first; nothing of a sound one."""
-    before = FIRST
+    problem = read_whole(lake)[1]
+    if problem:
+        yield problem
+
+
+def read_whole(lake: Lake) -> tuple[list[Entry], str]:
+    """All entries, and what is wrong with the chain: each file is read, and each signature checked, once.
+
+    Returns:
+        The entries up to the first one that does not fit, and why it does not; empty of a sound chain.
+    """
+    before, out = FIRST, list[Entry]()
+    for name in lake.odd("log"):
+        return out, f"{name} is a link, a pipe or a device, and no file of the log"
     for place, n in enumerate(_numbers(lake), 1):
-        where = lake.storage.where(path_of(n))
         if n != place:
-            yield f"{lake.storage.where(path_of(place))} is missing: the log was cut in its middle"
-            return
+            return out, f"{lake.storage.where(path_of(place))} is missing: the log was cut in its middle"
         content = _content(lake, n)
         try:
             entry = _read_log(lake, n, content)
         except IntegrityError as error:
-            yield str(error)
-            return
+            return out, str(error)
         if entry.previous != before:
-            yield f"{where} does not follow the entry before it: one of the two was altered"
-            return
-        if entry.signature is not None and not holds(entry.signature, "log", entry.content()):
-            yield f"{where} has a signature that is not of this entry"
-            return
+            where = lake.storage.where(path_of(n))
+            return out, f"{where} does not follow the entry before it: one of the two was altered"
+        if entry.signature is not None and not _is_signed(entry, content):
+            where = lake.storage.where(path_of(n))
+            return out, f"{where} has a signature that is not of this entry"
+        out.append(entry)
         before = hashlib.sha256(content).hexdigest()
+    return out, ""
+
+
+def _is_signed(entry: Entry, content: bytes) -> bool:
+    """Whether an entry's signature is of it; as written, the file has the signed keys alone: that is read fast."""
+    if entry.signature is None:
+        return False
+    said = json.loads(content)
+    del said["signature"]
+    return holds(entry.signature, "log", said) or holds(entry.signature, "log", entry.content())
 
 
 def kept_head(lake: Lake, n: int, sha256: str) -> str:
@@ -574,12 +628,13 @@ def _content(lake: Lake, n: int) -> bytes:
 
 
 def _read_log(lake: Lake, n: int, content: bytes) -> Entry:
-    where = lake.storage.where(path_of(n))
     try:
         entry = Entry.model_validate_json(content)
     except ValidationError as error:
+        where = lake.storage.where(path_of(n))
         raise IntegrityError(f"{where} is no entry of a log; restore it from a copy") from error
     if entry.n != n:
+        where = lake.storage.where(path_of(n))
         raise IntegrityError(f"{where} has the entry number {entry.n}; restore it from a copy")
     return entry
 
@@ -598,6 +653,7 @@ COUNTING: Final[tuple[Event, ...]] = (
     "key retired",
     "protected",
     "unprotected",
+    "released",
 )
 """Events on which the state of a run rests: which run is valid, and who signed it with which key."""
 ENDING: Final = ("rejected", "withdrawn")
@@ -645,17 +701,18 @@ def counting(entries: Sequence[Entry], keys: frozenset[str]) -> list[Entry]:
     return [entry for entry in entries if entry.n not in wrong or entry.role in ENDING]
 
 
-def faults(entries: Sequence[Entry], keys: frozenset[str]) -> dict[int, str]:
+def faults(entries: Sequence[Entry], keys: frozenset[str], *, checked: bool = False) -> dict[int, str]:
     """Entries that do not count: number of each -> a sentence with the reason.
 
     Args:
         entries: all entries of the log, in their order.
         keys: fingerprints of the trusted keys; without any an unsigned entry counts.
+        checked: whether each signature is known to be of its entry, by ``read_whole``.
     """
     out: dict[int, str] = {}
     retired: dict[str, Entry] = {}
     for entry in entries:
-        reason = _fault(entry, keys, retired)
+        reason = _fault(entry, keys, retired, checked=checked)
         if reason:
             about = " ".join(part for part in (entry.role or entry.event, entry.run) if part)
             out[entry.n] = f"{entry.words()} ({about}{f' by {entry.by}' if entry.by else ''}) {reason}"
@@ -664,19 +721,22 @@ def faults(entries: Sequence[Entry], keys: frozenset[str]) -> dict[int, str]:
     return out
 
 
-def _fault(entry: Entry, keys: frozenset[str], retired: Mapping[str, Entry]) -> str:
+def _fault(entry: Entry, keys: frozenset[str], retired: Mapping[str, Entry], *, checked: bool) -> str:
     """Why an entry does not count; empty where it does."""
     counts, signature = entry.event in COUNTING, entry.signature
     if signature is None:
         if entry.event == "key retired":
-            return "has no signature: only the key that is retired can sign it"
+            return "has no signature: only the key that is retired, or another trusted one, can sign it"
         return "has no signature, and it needs the signature of a trusted key" if keys and counts else ""
-    if not holds(signature, "log", entry.content()):
+    if not checked and not holds(signature, "log", entry.content()):
         return "has a signature that is not of it: it was altered"
     if signature.key in retired:
         return f"is signed by {signature.key}, a key that was retired before ({retired[signature.key].words()})"
-    if entry.event == "key retired" and signature.key != entry.key:
-        return f"is signed by {signature.key}: only the key that is retired ({entry.key}) can sign it"
+    if entry.event == "key retired" and signature.key != entry.key and signature.key not in keys:
+        return (
+            f"is signed by {signature.key}: only the key that is retired ({entry.key}), or another trusted one, can "
+            "sign it"
+        )
     if keys and counts and signature.key not in keys:
         return f"is signed by {signature.key}, which is none of the trusted keys ({_listed(keys)})"
     return ""

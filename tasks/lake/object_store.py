@@ -101,8 +101,8 @@ class ObjectStore:
         self.copies = self.local / "copies"
         self._checked: set[tuple[str, str]] = set()
 
-    def make(self) -> None:
-        """Make the local directory, for its owner only, and see that a file can be written to the place."""
+    def make_local(self) -> None:
+        """Make the local directory, for its owner only."""
         try:
             self.local.mkdir(mode=0o700, parents=True, exist_ok=True)
             for part in ("tmp", "locks", "copies"):
@@ -112,6 +112,10 @@ class ObjectStore:
                 f"{self.local}, which keeps locks for the lake {self.location}, cannot be made ({error.strerror}); "
                 "set XDG_STATE_HOME to a directory that this user may write"
             ) from error
+
+    def make(self) -> None:
+        """Make the local directory, and see that a file can be written to the place."""
+        self.make_local()
         if self.location not in _WRITTEN:
             probe = f"tmp/probe-{uuid.uuid4().hex}"
             self.write(probe, b"")

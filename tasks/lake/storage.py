@@ -80,6 +80,9 @@ class Storage(Protocol):
     def make(self) -> None:
         """Make the place where it is not there, and see that it can be written."""
 
+    def make_local(self) -> None:
+        """Make what reading needs on this machine, outside of the place itself."""
+
     def beside(self, name: str) -> "Storage":
         """The place of another name in the folder that this one lies in."""
 

@@ -19,7 +19,7 @@ from filelock import FileLock
 from schemas.artifact import Artifact, Partition
 from schemas.errors import InfrastructureError, IntegrityError, SpecError
 from schemas.questions import BEFORE, TABLES_BEFORE
-from tasks.lake.local_directory import Directory, clear, sha256_of, write_flushed
+from tasks.lake.local_directory import Directory, clear, odd, sha256_of, write_flushed
 from tasks.lake.local_directory import flush as _flush
 from tasks.lake.storage import Storage, storage_at
 
@@ -163,15 +163,22 @@ _SPARE_BYTES = 64 * 2**20
 class Lake:
     """A lake at an absolute path, or at a URI."""
 
-    def __init__(self, root: Path | str) -> None:
+    def __init__(self, root: Path | str, *, write: bool = True) -> None:
         """Open or make the lake.
+
+        Args:
+            root: directory or URI.
+            write: whether it is made, and seen to be writable; else it is taken as it is, and nothing is written.
 
         Raises:
             SpecError: that is no place for a lake.
             InfrastructureError: it cannot be made or written.
         """
         self.storage: Storage = storage_at(root)
-        self.storage.make()
+        if write:
+            self.storage.make()
+        else:
+            self.storage.make_local()
 
     @property
     def location(self) -> str:
@@ -200,11 +207,22 @@ class Lake:
         goes with its holder; who waits with the file open sees that it is gone, and makes another.
         """
         path = self.storage.local / "locks" / f"{name}.lock"
-        with FileLock(path):
-            try:
-                yield
-            finally:
-                path.unlink(missing_ok=True)
+        lock = FileLock(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock.acquire()
+        except OSError as error:
+            raise _storage_error(error, self.location) from error
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+            lock.release()
+
+    def odd(self, folder: str) -> Iterator[str]:
+        """Places of links, pipes, devices and sockets below a folder, of a lake in a directory: Evenhand makes none."""
+        if isinstance(self.storage, Directory):
+            yield from odd(self.storage.root / folder)
 
     def find(self, stage: str, key: str) -> Partition | None:
         """The partition of a key, or None. Its files are checked against their digests.
@@ -351,7 +369,7 @@ class Lake:
 
 
 def open_lake(root: Path | str) -> Lake:
-    """Open an existing lake. Reading does not create one.
+    """Open an existing lake, and write nothing: a snapshot or a read-only mount can be read. Reading creates none.
 
     Raises:
         SpecError: there is none at that place, or one of its folders is a link to one that is not there.
@@ -361,7 +379,7 @@ def open_lake(root: Path | str) -> Lake:
         raise SpecError(f"{lost}; bring back what it leads to, or remove the link")
     if not (place.exists("stages") or place.exists("backfills")):  # at a URI no folder is there before its first file
         raise SpecError(f"no lake at {str(root)!r}; name the one that `evenhand audit` wrote with --lake")
-    return Lake(root)
+    return Lake(root, write=False)
 
 
 def _with_keys_now(table: pa.Table) -> pa.Table:

@@ -19,6 +19,7 @@ from pyarrow.fs import LocalFileSystem
 from schemas.artifact import Artifact, Partition
 from schemas.errors import EvenhandError, InfrastructureError, IntegrityError, SpecError, nearest
 from schemas.questions import BEFORE, TABLES_BEFORE
+from tasks.lake import log
 from tasks.lake.storage import connected, mapping_of
 from tasks.lake.store import OF_PARTITION, VIEW, Lake, as_table, partition_of
 
@@ -131,12 +132,12 @@ def newest_stages(lake: Lake) -> list[dict[str, Any]]:
 
 
 def latest_run(lake: Lake) -> str:
-    """The run that was finished last.
+    """The run that was published last by the lake's log, as clocks are set back; without a log the last to finish.
 
     Raises:
         SpecError: the lake holds no run.
     """
-    times = {}
+    times, numbers = {}, log.published(lake)
     for run, path in _manifests(lake).items():
         # Without an end time in the manifest, that of the file counts, which copying changes. The manifest counts
         # seconds: of two runs in one second, the file that was written last is the later one.
@@ -147,7 +148,7 @@ def latest_run(lake: Lake) -> str:
             finished = None
         if not isinstance(finished, str):
             finished = time.strftime(_TIME, time.gmtime(written // 10**9))
-        times[run] = finished, written
+        times[run] = numbers.get(run, 0), finished, written
     return max(times, key=lambda run: times[run])
 
 

@@ -644,19 +644,53 @@ def together(crowd: Crowd, lacking: Sequence[tuple[str, str]], runs: Sequence[Ea
 
 
 def _apart(people: People, crowd: Crowd, earlier: Earlier) -> tuple[People, list[Population]]:
-    """Who is in a place of one run alone, by the groups of this run, and the people with these places.
+    """Who is in a place or group of one run alone, or denied in one run alone, and the people with these places.
 
-    A place is compared with the one of the same kind.
+    A place is compared with the one of the same kind, by the groups of this run. Where rows changed their group, each
+    run's members are compared by its own groups.
     """
     bases, events, out = dict(people.bases), dict(people.events), list[Population]()
+    moved = {name: rows for name in (a.name for a in crowd.named) if (rows := _moved(people, name, earlier)).any()}
     for place in [place for place in people.bases if not place.run and place._replace(run=earlier.run) in people.bases]:
         for run, other in (("", earlier.run), (earlier.run, "")):
-            alone = place._replace(run=f"{run or 'this run'} without {other or 'this run'}")
-            bases[alone] = people.bases[place._replace(run=run)] & ~people.bases[place._replace(run=other)]
+            mine, theirs = people.bases[place._replace(run=run)], people.bases[place._replace(run=other)]
             happened = people.events.get(Event(DENIED, place.decision_maker, run))
+            so_there = people.events.get(Event(DENIED, place.decision_maker, other))
+            apart = f"{run or 'this run'} without {other or 'this run'}"
+            alone = place._replace(run=apart)
+            bases[alone] = mine & ~theirs
             if happened is not None:
                 events[Event(DENIED, place.decision_maker, alone.run)] = happened
-            names = [(attribute.name, group) for attribute in crowd.named for group in (ALL, *attribute.groups)]
-            whose = place.decision_maker, place.base, place.reason, alone.run
-            out += [Population(attribute, group, 0, *whose) for attribute, group in names]
+            if happened is not None and so_there is not None and place.decision_maker == LENDER:
+                denied_alone = place._replace(run=f"{apart}, denied")
+                bases[denied_alone] = mine & theirs & happened & ~so_there
+                if bases[denied_alone].any():
+                    out += _groups_in(crowd.named, denied_alone)
+            out += _groups_in(crowd.named, alone)
+            for attribute in (attribute for attribute in crowd.named if attribute.name in moved):
+                changed = place._replace(run=f"{apart}, by {attribute.name}")
+                bases[changed] = mine & (~theirs | moved[attribute.name])
+                if happened is not None:
+                    events[Event(DENIED, place.decision_maker, changed.run)] = happened
+                name = earlier.called(attribute.name) if run else attribute.name
+                groups = people.attribute(name).groups
+                out += [whole for whole in _groups_in([Named(name, (), groups)], changed) if whole.group != ALL]
     return replace(people, bases=bases, events=events), out
+
+
+def _moved(people: People, name: str, earlier: Earlier) -> Bools:
+    """Which rows are of another group of an attribute in an earlier run, ``(rows,)``; none where it had no such one."""
+    now = people.attribute(name)
+    before = next((attribute for attribute in people.attributes if attribute.name == earlier.called(name)), None)
+    if before is None:
+        return np.zeros(now.codes.size, dtype=bool)
+    groups = {group: number for number, group in enumerate(now.groups)}
+    code = np.array([*(groups.get(group, -2) for group in before.groups), -1], dtype=np.int64)
+    return np.asarray(code[before.codes] != now.codes)
+
+
+def _groups_in(named: Sequence[Named], place: Place) -> Iterator[Population]:
+    """Everybody and each group of attributes in a place."""
+    whose = place.decision_maker, place.base, place.reason, place.run
+    for attribute in named:
+        yield from (Population(attribute.name, group, 0, *whose) for group in (ALL, *attribute.groups))

@@ -139,7 +139,7 @@ def key_without_a_signature(lake: Lake, place: Path) -> None:
 
 
 def retired_by_another_key(lake: Lake, place: Path) -> None:
-    add(lake, "key retired", place / "ann", key=fingerprint(public_key(place / "bob.pub")))
+    add(lake, "key retired", place / "eve", key=fingerprint(public_key(place / "bob.pub")))
 
 
 def protected_without_a_signature(lake: Lake, _: Path) -> None:
@@ -229,6 +229,28 @@ def test_a_retired_key_signs_nothing_that_counts(lake: Lake, place: Path) -> Non
     assert "Does not count: entry 5" in command(lake, "review", RUN)[1]
 
 
+def test_a_lost_key_is_retired_by_another_trusted_one(lake: Lake, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.new_key(place / "next")
+    retire = ("keys", "retire", str(place / "bob.pub"), "--by", str(place / "next.pub"))
+    code, told = command(lake, *retire)
+    assert (code, "no key signs" in told) == (2, True)
+    monkeypatch.setenv(KEY, str(place / "ann"))
+    assert command(lake, *retire)[0] == 0
+    assert (command(lake, "log", "verify")[0], state(lake)) == (0, "approved")
+    code, told = command(lake, *signing("Bob Ray", "reviewed"), "--key", str(place / "bob"))
+    assert (code, "was retired (entry 4 of the log)" in told) == (2, True)
+
+
+def test_a_forged_publication_has_no_say_in_which_run_is_the_newest(lake: Lake, place: Path) -> None:
+    other = "loans-2024-9876543210"
+    assert log.published(lake) == {RUN: 1}
+    for key in (None, place / "eve"):
+        add(lake, "run published", key, run=other, manifest_sha256="0" * 64)
+    add(lake, "key retired", place / "eve", key=fingerprint(public_key(place / "machine.pub")))
+    assert log.published(lake) == {RUN: 1}
+    assert log.retired(lake) == {}
+
+
 def signing(name: str, role: str) -> tuple[str, ...]:
     return "signoff", RUN, "--as", name, "--role", role
 
@@ -296,7 +318,7 @@ def test_without_trusted_keys_names_are_claims_and_the_commands_say_so(
     assert command(lake, *unsigned)[0] == 0
     rewrite(lake, changed(lake, log.head(lake).n, signature=None))
     code, told = command(lake, "log", "verify")
-    assert (code, "only the key that is retired can sign it" in told) == (6, True)
+    assert (code, "only the key that is retired, or another trusted one" in told) == (6, True)
 
 
 def test_notes_need_no_key_and_are_counted_as_claims(lake: Lake) -> None:

@@ -56,12 +56,14 @@ class Person(NamedTuple):
     approved: bool
     lacks: bool
     """Whether the income is missing, so that the record is refused."""
+    row: str = ""
+    """Its id; its number if empty."""
 
 
 def raw(people: Sequence[Person]) -> Tables:
     """The tables of a run of the lender's decisions alone."""
     rows = range(len(people))
-    ids, used = [str(i) for i in rows], [i for i in rows if not people[i].lacks]
+    ids, used = [people[i].row or str(i) for i in rows], [i for i in rows if not people[i].lacks]
     out = {t.name: t.empty() for t in (*publishing.READ, *measuring.measure.reads)}
     favourable = [p.approved for p in people]
     applications = {c.name: [None] * len(people) for c in APPLICATIONS.columns}

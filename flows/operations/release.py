@@ -1,0 +1,228 @@
+"""Releases a run: the one door through which results leave the house, guarded against what earlier releases tell.
+
+One release at a time. The run has to verify, and its numbers have to have been decided together with every earlier
+release of the same rows, in whatever order the runs were made. If they were not, the run is audited again beside those
+releases, and that coarser run is released instead. Where a count of few people would follow all the same, nothing
+leaves.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from flows.launch.audit import run_audit
+from flows.runs.disclosure import beside, coarser, read_rows, told_cells
+from flows.runs.given import where_it_lies
+from flows.runs.index import Run, read_manifest, run_of
+from flows.runs.released import CERTIFICATE, README, certified, readme, require_new, sharing, write_folder, written
+from flows.runs.replay import spec_of_run
+from flows.runs.report_files import report_anew
+from flows.runs.signatures import protect, require_chain, verify_run
+from flows.supervision.presence import at_work, command_id
+from schemas.audit.spec import AuditSpec
+from schemas.errors import InfrastructureError, SpecError
+from schemas.tables.applications import APPLICATIONS
+from schemas.tables.readings import COPIED_ROWS
+from schemas.tables.verdicts import PUBLICATION, PUBLICATION_BESIDE
+from tasks.lake import log
+from tasks.lake.log import digest_of, trusted_signer
+from tasks.lake.store import Lake, open_lake
+from tasks.metrics.publish import stage as publishing
+from tasks.plan import STAGES, Step, inputs
+from tasks.preprocessing.columns import without_copies
+
+_NAMED: Final = 12
+"""Cells in a message."""
+
+
+@dataclass(frozen=True)
+class Released:
+    """A run that left the house."""
+
+    run: str
+    """Its id: another one than was asked for, where it had to be coarser."""
+    folder: str
+    files: int
+    entry: int
+    """Number of its entry in the log."""
+    beside: tuple[str, ...]
+    """Earlier releases over the same rows."""
+    coarser: tuple[str, ...]
+    """Cells that it prints more coarsely than the run that was asked for; restricted."""
+    signed_by: str
+    """Fingerprint of the key; empty without a signature."""
+
+
+def release(root: str, run: str, folder: Path, jobs: int | None = None) -> Released:
+    """Write the released folder of a run, and enter the release in the log.
+
+    Args:
+        root: of the lake.
+        run: its id.
+        folder: to be written; it may not be there yet.
+        jobs: stages at a time, where the run has to be audited again.
+
+    Raises:
+        SpecError: no such run, the place is taken, the profile is `internal`, keys are trusted and no trusted key
+            signs, or a count of few people would follow: the cells are named.
+        IntegrityError: the run, the log or an earlier release is not as it was written.
+        InfrastructureError: the folder cannot be written.
+    """
+    lake = open_lake(root)
+    require_new(folder, lake)
+    with lake.lock("releases"):
+        require_chain(lake)
+        trusted_signer(lake)  # before the run is audited again
+        verify_run(root, run)
+        asked = run_of(lake, run)
+        earlier, chosen = _guarded(lake, asked, jobs)
+        with at_work(lake, command_id()):
+            verify_run(root, chosen.run)
+            return _written(lake, asked, chosen, folder, earlier)
+
+
+def _guarded(lake: Lake, asked: Run, jobs: int | None) -> tuple[list[Run], Run]:
+    """Earlier releases of the same rows, and the run to release: the one asked for, or a coarser one.
+
+    Raises:
+        SpecError: nothing of these rows may leave beside what left before.
+    """
+    profile = asked.disclosure["profile"]
+    if profile == "internal":
+        raise SpecError(
+            f"{asked.run} has the profile internal: nothing is withheld in it, and it is not to be released"
+        )
+    earlier = sharing(lake, asked)
+    if asked.run in log.released(lake):
+        return earlier, asked
+    if profile == "published":
+        withholding = [run.run for run in earlier if run.disclosure["profile"] != "published"]
+        if withholding:
+            raise SpecError(
+                f"{asked.run} withholds nothing, and {withholding[0]} was released over the same rows and withholds "
+                "counts of few people: all of them would follow. Audit under the profile of that release"
+            )
+        return earlier, asked
+    chosen = asked
+    if earlier:
+        spec = beside(spec_of_run(read_manifest(lake, asked.run), asked.run), earlier)
+        named = {run.run for run in earlier}
+        if spec.disclosure.profile != profile or not named <= {*asked.beside}:
+            chosen = _coarsened(lake, asked, spec, jobs)
+    _refuse_told(lake, asked, chosen)
+    return earlier, chosen
+
+
+def _coarsened(lake: Lake, asked: Run, spec: AuditSpec, jobs: int | None) -> Run:
+    """The run beside earlier releases, audited here.
+
+    Raises:
+        SpecError: the run counts as published already, or its source changed.
+    """
+    if asked.protected:
+        raise SpecError(
+            f"{asked.run} is marked as published (protect) and was not audited together with what was released since. "
+            f"If nothing of it left the house, take the mark away with `evenhand protect {asked.run} --off`"
+        )
+    again = run_of(lake, run_audit(where_it_lies(lake, asked.run, spec), lake.location, jobs).run)
+    if again.source_sha256 != asked.source_sha256:
+        raise SpecError(
+            f"the source of {asked.run} is another one today: {again.run} was audited in its place; look at that run, "
+            "and release it"
+        )
+    return again
+
+
+def _refuse_told(lake: Lake, asked: Run, chosen: Run) -> None:
+    """Refuse a run that tells counts of few people.
+
+    Raises:
+        SpecError: the cells.
+    """
+    rows = read_rows(lake, chosen.partitions, PUBLICATION.name)
+    if rows is None:
+        raise SpecError(f"{chosen.run} was made before the disclosure pass; audit again")
+    told = told_cells(rows, chosen.disclosure["profile"])
+    closed = read_rows(lake, chosen.partitions, PUBLICATION_BESIDE.name) or []
+    if any(row["closed"] for row in closed):
+        told += [cell for cell in closed_cells(lake, chosen) if cell not in told]
+    if told:
+        others = ", ".join(chosen.beside)
+        raise SpecError(
+            f"{asked.run} is not released: counts of few people would follow from it"
+            f"{f' beside {others}' if others else ''}, whatever is withheld. Merge groups, or leave rows out that "
+            f"differ. {_listed(told)}"
+        )
+
+
+def closed_cells(lake: Lake, run: Run) -> list[str]:
+    """Counts of few people that follow from a run beside the earlier ones of its spec, in words; restricted."""
+    spec = spec_of_run(read_manifest(lake, run.run), run.run)
+    settings, stage = publishing.publish_settings(spec), STAGES["publish"]
+    step = Step(stage.name, stage, settings, artifacts=publishing.given(spec))
+    tables = dict(zip([t.name for t in stage.reads], stage.read(lake, inputs(step, run.partitions)), strict=True))
+    tables[APPLICATIONS.name] = without_copies(tables[APPLICATIONS.name], tables[COPIED_ROWS.name])
+    lacks, verdicts = (tables[name].to_pylist() for name in ("missingness", "verdicts"))
+    outcome = publishing.fates_of(tables, lacks, verdicts, settings).outcome
+    out = []
+    for interval in outcome.closed:
+        count, whose = interval.count, interval.count.population
+        words = (whose.attribute, whose.group, whose.base.value, whose.reason, whose.decision_maker, whose.run)
+        event = f"not {count.event}" if count.rest else count.event or "n"
+        cell = ", ".join(word for word in (*words, event) if word)
+        out.append(f"{cell}: {interval.least} to {interval.largest}")
+    return out
+
+
+def _listed(cells: Sequence[str]) -> str:
+    more = f"; and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
+    return "Cells (restricted): " + "; ".join(cells[:_NAMED]) + more
+
+
+def _written(lake: Lake, asked: Run, chosen: Run, folder: Path, earlier: Sequence[Run]) -> Released:
+    """Write a draft beside the folder, enter the release, and give the draft its name."""
+    manifest, signer = read_manifest(lake, chosen.run), trusted_signer(lake)
+    files = {**report_anew(lake, chosen.run), README: readme(chosen)}
+    time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    certificate = certified(manifest, files, time, signer)
+    files[CERTIFICATE] = written(certificate)
+    draft = folder.with_name(f".{folder.name}.{uuid4().hex}.draft")
+    try:
+        write_folder(draft, files)
+        entry = log.append(
+            lake,
+            "released",
+            signer,
+            run=chosen.run,
+            manifest_sha256=digest_of(manifest),
+            files={CERTIFICATE: hashlib.sha256(files[CERTIFICATE]).hexdigest()},
+        )
+        if not chosen.protected:
+            protect(lake, chosen.run, True)
+        if os.path.lexists(folder):
+            raise SpecError(f"{folder} was made meanwhile; release {chosen.run} again to another place")
+        draft.rename(folder)
+    except OSError as error:
+        raise InfrastructureError(f"{folder} cannot be written ({error.strerror}); release again") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return Released(
+        chosen.run,
+        str(folder),
+        len(files),
+        entry.n,
+        tuple(run.run for run in earlier),
+        tuple(_changes(lake, asked, chosen)) if chosen.run != asked.run else (),
+        certificate.signature.key if certificate.signature else "",
+    )
+
+
+def _changes(lake: Lake, asked: Run, chosen: Run) -> list[str]:
+    before, after = (read_rows(lake, run.partitions, PUBLICATION.name) or [] for run in (asked, chosen))
+    return coarser(before, after)
