@@ -159,12 +159,12 @@ def sql(
 
     Tables other than published_... hold rows of persons, and numbers that reports withhold.
     """
+    from tasks.lake.query_process import answer_apart
     from tasks.lake.store import open_lake
-    from tasks.lake.views import answer, default_memory, open_views, size_of, untold
+    from tasks.lake.views import default_memory, size_of
 
     size = default_memory() if memory is None else size_of(memory)
-    with open_views(open_lake(lake), memory=size) as connection:
-        table, withheld = answer(connection, query, timeout, size), untold(connection, query)
+    table, withheld = answer_apart(open_lake(lake), query, timeout, size)
     if withheld:
         sys.stderr.write(f"restricted: not for publication, since reports withhold some of it: {', '.join(withheld)}\n")
     show(table, "json" if as_json else format_, raw=raw)

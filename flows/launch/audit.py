@@ -222,6 +222,7 @@ def _computed(
 
 def _orchestrated(spec: AuditSpec, lake: Lake, settings: Asked) -> tuple[str, list[Partition]]:
     """Run the flow; the run id is the flow's, as the source may have changed meanwhile."""
+    lake.require_space(0, "an audit")  # Prefect's database is on that disk, too
     with _loading_meanwhile(settings.jobs), prefect_api(lake):
         from flows.audit import audit  # starts Prefect, and only when there is work
         from flows.outcome.run_state import INSUFFICIENT, BreachError

@@ -101,6 +101,7 @@ def _workers(request: Backfill) -> int:
 
 
 def _orchestrated(request: Backfill, lake: Lake) -> dict[str, Any]:
+    lake.require_space(0, "a back-fill")  # Prefect's database is on that disk, too
     with prefect_api(lake):
         from flows.backfill import backfill  # starts Prefect
         from flows.outcome.run_state import BreachError

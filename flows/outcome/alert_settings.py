@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, Self
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -25,6 +25,18 @@ from schemas.questions import STATES_BEFORE
 VARIABLE: Final = "EVENHAND_ALERTS"
 """Environment variable with the path of the file."""
 _REFERENCE: Final = re.compile(r"\$\{([^{}]*)\}")
+
+SCHEMES: Final = frozenset(
+    {
+        *("mailto", "mailtos", "json", "jsons", "form", "forms", "xml", "xmls"),
+        *("slack", "discord", "workflow", "workflows", "mmost", "mmosts", "rocket", "rockets", "matrix", "matrixs"),
+        *("gchat", "wxteams", "zulip", "ntfy", "ntfys", "gotify", "gotifys", "tgram", "pover"),
+        *("pagerduty", "opsgenie", "splunk", "victorops", "signal", "signals", "https"),
+    }
+)
+"""Schemes of addresses: mail, web hooks, chat and calls. Others of apprise act on this machine, or nobody has asked."""
+_REFUSED: Final = frozenset({"template", "keyfile", "attach", "redirect", "subfile", "wkd"})
+"""Parameters of an address that name a file or another address, as those that begin with ``pgp`` do."""
 
 ENDINGS: Final[Mapping[str, Name]] = {ending_name.name.lower(): ending_name for ending_name in Name}
 """Endings as rules write them: ``outside``, ``data_quality``."""
@@ -153,7 +165,15 @@ def _unknown(addresses: Mapping[str, str]) -> Iterator[SpecError]:
     was_disabled, log.disabled = log.disabled, True
     try:
         for name, address in addresses.items():
-            if not Apprise.instantiate(address, suppress_exceptions=True):
+            scheme, colon, rest = address.partition("://")
+            keys = [key.lower().lstrip("+-: ") for key, _ in parse_qsl(rest.partition("?")[2], keep_blank_values=True)]
+            if not colon or scheme.strip().lower() not in SCHEMES:
+                known = ", ".join(sorted(SCHEMES))
+                yield SpecError(f"an address begins with one of {known} and ://; give one of these", ("to", name))
+            elif strange := [key for key in keys if key in _REFUSED or key.startswith("pgp")]:
+                words = f"the parameter {strange[0]!r} names a file or another address; leave it out"
+                yield SpecError(words, ("to", name))
+            elif not Apprise.instantiate(address, suppress_exceptions=True):
                 yield SpecError("no service of apprise has an address like this one; see docs/alerts.md", ("to", name))
     finally:
         log.disabled = was_disabled

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from flows.outcome.alert_process import send_apart
 from flows.outcome.alert_settings import VARIABLE, Alerts, configured
 from flows.outcome.ending import Ending, Name
 from schemas.errors import EvenhandError, IntegrityError, SpecError
@@ -255,7 +255,6 @@ def _readable(lake: Lake, path: str) -> Alert | None:
 
 WAITS: Final = (0.0, 1.0, 4.0)
 """Seconds before each try."""
-_MOST_REASON: Final = 300
 
 
 @dataclass(frozen=True)
@@ -288,51 +287,9 @@ def deliver(addresses: Mapping[str, str], subject: str, text: str) -> dict[str, 
         remaining = [name for name in addresses if name not in deliveries or deliveries[name].reason]
         if remaining:
             time.sleep(wait)
-        for name in remaining:
-            deliveries[name] = Delivered(tried, _sent(addresses[name], subject, text))
+            reasons = send_apart({name: addresses[name] for name in remaining}, subject, text)
+            deliveries |= {name: Delivered(tried, reason) for name, reason in reasons.items()}
     return deliveries
-
-
-def _sent(address: str, subject: str, text: str) -> str:
-    """Send once; why it did not arrive, empty where it did."""
-    from apprise import Apprise, AppriseAsset, LogCapture, NotifyFormat
-
-    try:
-        with LogCapture(level=logging.WARNING, fmt="%(message)s") as output:  # type: ignore[no-untyped-call]
-            asset = AppriseAsset(
-                app_id="Evenhand",
-                app_desc="Evenhand",
-                app_url="",
-                async_mode=False,
-                interpret_emojis=False,
-                secure_logging=True,
-            )
-            service = Apprise(asset=asset)
-            if not service.add(address):
-                return "no service of apprise has an address like this one; see docs/alerts.md"
-            if "format=" not in address:  # some services make HTML of it, in which no line breaks
-                for server in service.servers:
-                    server.notify_format = NotifyFormat.TEXT
-            if service.notify(body=text, title=subject, body_format=NotifyFormat.TEXT):
-                return ""
-            return _reason(output.getvalue(), address)
-    except Exception as error:
-        return _reason(f"{type(error).__name__}: {error}", address)
-
-
-def _reason(output: str, address: str) -> str:
-    """What apprise logged, in one line and without the address.
-
-    Its user, password and path, which are tokens in many services, are hidden, too.
-    """
-    parts = urlsplit(address)
-    values = (p.split("=", 1)[-1] for p in parts.query.split("&"))
-    tokens = [parts.password, parts.username, *parts.path.split("/"), *values]
-    plain = [token for token in tokens if token and len(token) >= 6 and "@" not in unquote(token)]
-    words = " ".join(output.split()) or "the service refused it, and gave no reason"
-    for secret in (address, *plain, *map(unquote, plain)):
-        words = words.replace(secret, "***")
-    return words[:_MOST_REASON]
 
 
 # --------------------------------------------------------------------------------------------------------------------

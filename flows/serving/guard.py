@@ -8,8 +8,9 @@ import re
 import secrets
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Final
@@ -269,24 +270,35 @@ async def read(receive: Receive, length: str, seconds: float = BODY_SECONDS) -> 
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Connections: how many there are, and how long one may go without a whole request.
+# Connections: how many there are, how long one may go without a whole request, and without reading its answer.
 #
-# uvicorn waits without a limit for the first request of a connection, and its ``limit_concurrency`` answers 503 to
-# everybody while many are idle. Here an idle connection ends after 10 seconds, and sooner where room is needed.
+# uvicorn waits without a limit for the first request of a connection, and for an answer to be read; its
+# ``limit_concurrency`` answers 503 to everybody while many are idle. Here a connection ends after 10 seconds in which
+# it sends no request, or reads too little of its answer, and sooner where room is needed: strangers go first.
 
 
 MOST_CONNECTIONS: Final = 128
 """Twice the requests that are begun at once (``middleware``), so that idle ones can always make room."""
+MOST_OF_ADDRESS: Final = 64
+"""Connections of one client address."""
 REQUEST_SECONDS: Final = 10.0
 """From the opening of a connection, or the end of an answer, to the next whole head of a request."""
+READ_SECONDS: Final = 10.0
+LEAST_READ: Final = 100_000
+"""Bytes of an answer to be read in so many seconds; of a shorter rest all."""
 
 
 class Connection(H11Protocol):
     """One connection of a browser or a probe, or an idle one."""
 
     _end: asyncio.TimerHandle | None = None
+    _look: asyncio.TimerHandle | None = None
+    _unread: int = 0
+    """Bytes of answers that its reader had not taken at the last look; 0 if few or none wait."""
     since: float = 0.0
     """When it began to be idle."""
+    known: bool = False
+    """Whether a request of it had the cookie of a session."""
 
     @property
     def idle(self) -> bool:
@@ -297,19 +309,19 @@ class Connection(H11Protocol):
         """Begin to wait for a request, and make room for it."""
         super().connection_made(transport)
         self._wait()
-        if len(self.connections) > MOST_CONNECTIONS:
-            idle_connections = [
-                connection
-                for connection in self.connections
-                if isinstance(connection, Connection) and connection is not self and connection.idle
-            ]
-            oldest = min(idle_connections, key=lambda connection: connection.since, default=self)
-            self.connections.discard(oldest)
-            oldest.transport.close()
+        every = [connection for connection in self.connections if isinstance(connection, Connection)]
+        own = [connection for connection in every if connection._address == self._address]
+        if len(every) > MOST_CONNECTIONS or len(own) > MOST_OF_ADDRESS:
+            crowd = own if len(own) > MOST_OF_ADDRESS else every
+            others = [one for one in crowd if one is not self and (one.idle or one._unread)]
+            first = min(others, key=lambda one: (one.known, not one._unread, one.since), default=self)
+            self.connections.discard(first)
+            first._leave()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
         self._stop_waiting()
+        self._stop_looking()
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
@@ -318,6 +330,21 @@ class Connection(H11Protocol):
         super().handle_events()
         if self.cycle is not before and not self.idle:
             self._stop_waiting()
+            self.cycle.scope["state"]["connection"] = self  # its task has not begun
+
+    def pause_writing(self) -> None:
+        """Begin to look whether the answer is read."""
+        super().pause_writing()
+        self._unread = self.transport.get_write_buffer_size()
+        self._look = self.loop.call_later(READ_SECONDS, self._see_progress)
+
+    def resume_writing(self) -> None:
+        """Look no longer: little is left."""
+        if self._unread:
+            self._stop_looking()
+            if self.idle:
+                self._wait()
+        super().resume_writing()
 
     def on_response_complete(self) -> None:
         """Wait for the next request, which may be here already."""
@@ -335,8 +362,33 @@ class Connection(H11Protocol):
             self._end = None
 
     def _give_up(self) -> None:
-        if self.idle and not self.transport.is_closing():
+        if self.idle and not self._unread:
+            self._leave()
+
+    def _see_progress(self) -> None:
+        waiting = self.transport.get_write_buffer_size()
+        if self._unread - waiting < LEAST_READ:
+            self._leave()
+        else:
+            self._unread = waiting
+            self._look = self.loop.call_later(READ_SECONDS, self._see_progress)
+
+    def _stop_looking(self) -> None:
+        self._unread = 0
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
+
+    def _leave(self) -> None:
+        """End the connection now: one that is only closed stays until all of its answer is read."""
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        elif not self.transport.is_closing():
             self.transport.close()
+
+    @property
+    def _address(self) -> str:
+        return self.client[0] if self.client else ""
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -416,7 +468,8 @@ def _admission_digest(cookie: str) -> str:
 
 AT_ONCE: Final = 8
 MOST_BEGUN: Final = 64
-"""Requests that are read, wait for a place, or are at work. A browser opens six connections."""
+"""Requests that are read, wait for a place, or are at work; half of them for one client address. A browser opens six
+connections."""
 _WAIT_SECONDS: Final = 10
 OPEN: Final = frozenset({"/healthz"})
 """Open to everybody who reaches the port: liveness without data."""
@@ -432,7 +485,8 @@ class Guard:
     settings: Settings
     admission: Admission
     body_seconds: float = BODY_SECONDS
-    _begun: int = 0
+    _begun: Counter[str] = field(default_factory=Counter)
+    """Client address -> its requests that are begun."""
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -475,7 +529,10 @@ class Guard:
         elif not reading and headers.get("origin") not in self.settings.origins:
             await say(send, 403, "This form does not come from these pages.")
         else:
-            scope.setdefault("state", {})["cookie"] = cookie
+            state = scope.setdefault("state", {})
+            state["cookie"] = cookie
+            if isinstance(connection := state.get("connection"), Connection):
+                connection.known = True
             await self._counted(scope, receive, send, headers.get("content-length", "0"))
 
     async def _open(self, scope: Scope, send: Send, token: str, query: str) -> None:
@@ -495,12 +552,17 @@ class Guard:
         await lead(send, f"{path}?{query}" if query else path, {"set-cookie": cookie_header})
 
     async def _counted(self, scope: Scope, receive: Receive, send: Send, length: str) -> None:
-        """Begin a request unless too many are begun: read its body first, and only then take one of the places."""
-        if self._begun >= MOST_BEGUN:
+        """Begin a request unless too many are begun: read its body first, and only then take one of the places.
+
+        Both are given back when the answer begins, which is whole by then: a reader may be slow.
+        """
+        address = (scope.get("client") or ("",))[0]
+        if self._begun.total() >= MOST_BEGUN or self._begun[address] >= MOST_BEGUN // 2:
             await say(send, 503, _TOO_MANY, {"retry-after": "5"})
             return
-        self._begun += 1
-        try:
+        with ExitStack() as held:
+            self._begun[address] += 1
+            held.callback(self._end, address)
             try:
                 receive_body = await read(receive, length, self.body_seconds)
             except GoneError:
@@ -517,9 +579,14 @@ class Guard:
             except TimeoutError:
                 await say(send, 503, _TOO_MANY, {"retry-after": "5"})
                 return
-            try:
-                await self.app(scope, receive_body, send)
-            finally:
-                self._room.release()
-        finally:
-            self._begun -= 1
+            held.callback(self._room.release)
+
+            async def sending(message: Message) -> None:
+                held.close()
+                await send(message)
+
+            await self.app(scope, receive_body, sending)
+
+    def _end(self, address: str) -> None:
+        self._begun[address] -= 1
+        self._begun += Counter()  # without the addresses of nobody

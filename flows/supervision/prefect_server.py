@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import time
@@ -24,7 +25,7 @@ from filelock import FileLock, Timeout
 from flows.supervision.parentage import ended_with
 from flows.supervision.prepare import seed_database
 from flows.supervision.shutdown import shielded_children
-from schemas.errors import InfrastructureError
+from schemas.errors import EvenhandError, InfrastructureError
 from tasks.lake.storage import storage_at
 from tasks.lake.store import Lake
 
@@ -114,6 +115,8 @@ def shown_address(api: str) -> str:
 
 
 log = logging.getLogger("evenhand")
+_FULL_BYTES: Final = 2**20
+"""With less than that free, SQLite cannot write."""
 
 
 class InUseError(InfrastructureError):
@@ -147,11 +150,29 @@ def prefect_api(lake: Lake, *, wait: bool = True) -> Iterator[None]:
         turn.acquire()
     try:
         seed_database(Path(os.environ["PREFECT_HOME"]))
-        with _server(lake.storage.local / "locks" / "embedded-api.json"):
+        with _explaining_full_disk(lake.storage.local), _server(lake.storage.local / "locks" / "embedded-api.json"):
             yield
     finally:
         Path(turn.lock_file).unlink(missing_ok=True)  # while it is held: who has it open sees that it is another's
         turn.release()
+
+
+@contextmanager
+def _explaining_full_disk(local: Path) -> Iterator[None]:
+    """Name the disk where the server could not write its database: it answers with an error of its own.
+
+    Raises:
+        InfrastructureError: the disk is full.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, EvenhandError) or shutil.disk_usage(local).free >= _FULL_BYTES:
+            raise
+        raise InfrastructureError(
+            f"the disk of {local} is full, and Prefect keeps its database there; free some space and run again: "
+            "finished stages are kept"
+        ) from error
 
 
 def prepare_environment(local: Path) -> None:

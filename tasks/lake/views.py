@@ -279,6 +279,9 @@ _UNITS = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BATCH_ROWS = 2**16
 _NO_ACCESS = re.compile(r'Cannot access (?:file|directory) "(.*?)" - file system operations', re.DOTALL)
 
+_NO_MEMORY = ("Out of Memory Error", "bad_alloc", "bad allocation", "Cannot allocate memory")
+"""In errors of a query for which its own limit, or that of the process, has no room."""
+
 _READING = {
     duckdb.StatementType.SELECT,
     duckdb.StatementType.EXPLAIN,
@@ -352,11 +355,11 @@ def answer(connection: duckdb.DuckDBPyConnection, query: str, seconds: float, me
     with ThreadPoolExecutor(
         1
     ) as pool:  # DuckDB answers Ctrl-C late where it runs in the main thread: minutes were seen
-        running = pool.submit(_result, connection, query, memory)
+        running = pool.submit(result_of, connection, query, memory)
         try:
             wait([running], seconds)
             if not running.done():
-                raise InfrastructureError(f"the query was stopped after {seconds:g} s; narrow it, or give --timeout")
+                raise after_seconds(seconds)
         finally:
             while not running.done():  # again and again: between two statements an interrupt is lost
                 connection.interrupt()
@@ -364,7 +367,8 @@ def answer(connection: duckdb.DuckDBPyConnection, query: str, seconds: float, me
     return running.result()
 
 
-def _result(connection: duckdb.DuckDBPyConnection, query: str, memory: int) -> pa.Table:
+def result_of(connection: duckdb.DuckDBPyConnection, query: str, memory: int) -> pa.Table:
+    """The result of a query without a limit of its time; the rest is as for ``answer``."""
     try:
         require_reading(connection, query)
         relation = connection.sql(query)
@@ -375,7 +379,7 @@ def _result(connection: duckdb.DuckDBPyConnection, query: str, memory: int) -> p
         for batch in reader:
             bytes_read += batch.nbytes
             if bytes_read > memory:  # DuckDB does not count the result
-                raise _too_large(memory)
+                raise too_large(memory)
             batches.append(batch)
         return pa.Table.from_batches(batches, reader.schema)
     except (duckdb.Error, OSError) as error:  # while batches are read, Arrow makes an OSError of any
@@ -402,8 +406,8 @@ def _explained(text: str, query: str, memory: int) -> EvenhandError:
             f"the query needs more than the {memory / 1e6:,.0f} MB of memory given, and the temporary directory has no "
             "room for the rest; narrow it, give --memory, or name a larger disk with TMPDIR"
         )
-    if "Out of Memory Error" in text:
-        return _too_large(memory)
+    if any(words in text for words in _NO_MEMORY):
+        return too_large(memory)
     if denied := _NO_ACCESS.search(text):
         file = denied[1]
         writes = re.search(rf"\bTO\s*\(?\s*'{re.escape(file.replace(chr(39), chr(39) * 2))}'", query, re.IGNORECASE)
@@ -412,7 +416,13 @@ def _explained(text: str, query: str, memory: int) -> EvenhandError:
     return SpecError(f"the query failed: {text}")
 
 
-def _too_large(memory: int) -> InfrastructureError:
+def too_large(memory: int) -> InfrastructureError:
+    """The error of a query that needs more memory than it was given."""
     return InfrastructureError(
         f"the query needs more than the {memory / 1e6:,.0f} MB of memory given; narrow it, or give --memory"
     )
+
+
+def after_seconds(seconds: float) -> InfrastructureError:
+    """The error of a query that took longer than it may."""
+    return InfrastructureError(f"the query was stopped after {seconds:g} s; narrow it, or give --timeout")

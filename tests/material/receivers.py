@@ -3,8 +3,9 @@
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email import message_from_bytes
 from email.header import decode_header, make_header
@@ -21,6 +22,8 @@ class Received:
 
     port: int = 0
     bodies: list[bytes] = field(default_factory=list)
+    sent: int = 0
+    """Bytes of an answer without an end."""
     answers: list[int] = field(default_factory=list)
     """Codes of the next answers, the next one first; then all is well."""
 
@@ -74,6 +77,38 @@ class _Mail:
         if code == 250:
             self.received.bodies.append(envelope.content)
         return f"{code} done"
+
+
+class _Hostile(BaseHTTPRequestHandler):
+    """Leads elsewhere, answers without an end, or a byte of a head at a time."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        received: Received = self.server.received  # type: ignore[attr-defined]
+        with suppress(OSError):
+            if self.path.startswith("/elsewhere/"):
+                self.send_response(307)
+                self.send_header("Location", f"http://127.0.0.1:{self.path.split('/')[2]}/")
+                self.end_headers()
+            elif self.path == "/endless":
+                self.send_response(200)
+                self.end_headers()
+                while self.wfile.write(b"0" * 2**16):
+                    received.sent += 2**16
+            else:
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Long: ")
+                while self.wfile.write(b"0"):
+                    time.sleep(0.2)
+
+    def log_message(self, *words: Any) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def hostile_receiver() -> Iterator[Received]:
+    """An HTTP server that does harm: ``/elsewhere/PORT``, ``/endless`` and ``/drip``."""
+    with _serving(ThreadingHTTPServer(("127.0.0.1", 0), _Hostile)) as received:
+        yield received
 
 
 @contextmanager

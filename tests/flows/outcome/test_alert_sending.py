@@ -12,10 +12,11 @@ from uuid import uuid4
 
 import pytest
 from conftest import REPOSITORY
-from receivers import RULES, Received, alerts_file, mail_receiver, web_receiver
+from receivers import RULES, Received, alerts_file, hostile_receiver, mail_receiver, web_receiver
 from small_lake import small_lake
 
 from flows.outcome import alerts
+from flows.outcome.alert_process import send_apart
 from flows.outcome.alert_settings import read_alerts
 from flows.outcome.alerts import Outcome, send_again, send_alerts, send_digests, tell
 from flows.outcome.conclusion import ending_of_error
@@ -259,3 +260,21 @@ def test_a_run_that_left_as_it_was_asked_to_is_no_crash(file: Path, lake: Lake, 
         send_alerts(audit, run, Crashed(message="Process exited with status code 143"))
     assert {each.ending.flow_run for each in alerts.alerts(lake)} == {str(runs[1].id)}
     assert len(mail.bodies) == len(web.bodies) == 1
+
+
+@pytest.mark.slow
+def test_a_hostile_web_hook_gets_no_more_than_its_time_and_leads_nowhere(web: Received) -> None:
+    with hostile_receiver() as hostile:
+        address = f"json://127.0.0.1:{hostile.port}"
+        addresses = {
+            "elsewhere": f"{address}/elsewhere/{web.port}",
+            "drip": f"{address}/drip",
+            "endless": f"{address}/endless",
+            "sound": f"json://127.0.0.1:{web.port}/evenhand",
+        }
+        reasons = send_apart(addresses, "subject", "text", seconds=10)
+        assert web.subjects() == ["subject"]
+        assert hostile.sent < 2**26
+    assert "307" in reasons["elsewhere"]
+    assert reasons["drip"] == "it took longer than 10 s, or ended the process that sends"
+    assert (reasons["endless"], reasons["sound"]) == ("", "")

@@ -113,7 +113,7 @@ def test_an_address_that_no_service_knows_is_refused_by_its_name_alone(
 ) -> None:
     monkeypatch.setenv("DESK", "carrier-pigeon://s3cret@desk")
     text = "to:\n  pager: json://pager.example.org\n  desk: ${DESK}\nrules: [{when: outside, tell: [desk, pager]}]"
-    with pytest.raises(SpecError, match=r"line 3: to\.desk: no service of apprise has an address like this") as told:
+    with pytest.raises(SpecError, match=r"line 3: to\.desk: an address begins with one of") as told:
         _read(file, text)
     assert "s3cret" not in str(told.value) + caplog.text + "".join(capfd.readouterr())
 
@@ -148,3 +148,60 @@ def test_without_the_variable_nobody_is_told_and_a_file_that_is_gone_is_an_error
     monkeypatch.setenv("EVENHAND_ALERTS", str(tmp_path / "gone.yaml"))
     with pytest.raises(SpecError, match=r"EVENHAND_ALERTS: .*gone\.yaml cannot be read"):
         configured()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "file:///etc/passwd",
+        "exec://rm",
+        "syslog://",
+        "dbus://",
+        "gnome://",
+        "macosx://",
+        "windows://",
+        "apprise://example.org/token",
+        "vapid://a@example.org/b",
+        "sns://key/secret/us-east-1/12223334444",
+        "mailto",
+        "MACOSX://",
+    ],
+)
+def test_an_address_of_another_scheme_is_refused_by_its_name(file: Path, address: str) -> None:
+    with pytest.raises(SpecError, match=r"line 2: to\.desk: an address begins with one of discord, .* and ://"):
+        _read(file, f"to:\n  desk: '{address}'\nrules: [{{when: outside, tell: desk}}]")
+
+
+@pytest.mark.parametrize(
+    ("address", "parameter"),
+    [
+        ("discord://1234567890/abcdefghij?template=/etc/passwd", "template"),
+        ("workflows://host:443/workflow/signature/?TEMPLATE=file:///etc/passwd", "template"),
+        ("mailto://example.org/?from=a@example.org&pgp=yes&pgpkey=/etc/passwd", "pgp"),
+        ("json://127.0.0.1/?attach=/etc/passwd", "attach"),
+        ("json://127.0.0.1/?redirect=yes", "redirect"),
+        ("json://127.0.0.1/?%74emplate=/etc/passwd", "template"),
+    ],
+)
+def test_a_parameter_that_names_a_file_or_follows_elsewhere_is_refused(
+    file: Path, address: str, parameter: str
+) -> None:
+    with pytest.raises(
+        SpecError, match=rf"to\.desk: the parameter '{parameter}' names a file or another address"
+    ) as no:
+        _read(file, f"to:\n  desk: '{address}'\nrules: [{{when: outside, tell: desk}}]")
+    assert "passwd" not in str(no.value)
+
+
+def test_a_template_of_the_environment_is_no_way_round(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DESK", "syslog://")
+    with pytest.raises(SpecError, match="an address begins with one of"):
+        _read(file, "to: {desk: '${DESK}'}\nrules: [{when: outside, tell: desk}]")
+    monkeypatch.setenv("PART", "x?template=/etc/passwd")
+    found = _read(file, "to: {desk: 'json://127.0.0.1/${PART}'}\nrules: [{when: outside, tell: desk}]")
+    assert found.to["desk"] == "json://127.0.0.1/x%3Ftemplate%3D%2Fetc%2Fpasswd"  # quoted, no parameter
+    text = (
+        "to: {desk: 'json://127.0.0.1/{{ 7 * 7 }}/%(app_id)s/${PATH.__class__}'}\nrules: [{when: outside, tell: desk}]"
+    )
+    with pytest.raises(SpecError, match=r"the environment variable 'PATH.__class__' is not set"):
+        _read(file, text)

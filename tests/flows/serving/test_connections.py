@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 from conftest import REPOSITORY, environment
 from lake_of_runs import NEW, lake_of_runs
@@ -92,6 +93,45 @@ def test_idle_connections_and_half_heads_stop_nobody(client: httpx.Client) -> No
             assert new.get("/healthz").text == "ok\n"
             assert new.get("/runs").status_code == 200
         assert time.monotonic() - began < PATIENCE_S
+
+
+def unread(client: httpx.Client, stack: ExitStack, connections: int) -> None:
+    """Open connections that ask for many pages at once, and read nothing."""
+    asked = head(client, "GET", "/glossary") * 40
+    for _ in range(connections):
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        one.settimeout(PATIENCE_S)
+        one.connect((client.base_url.host, client.base_url.port))
+        stack.enter_context(one).sendall(asked)
+
+
+def test_answers_that_nobody_reads_stop_nobody(client: httpx.Client) -> None:
+    with ExitStack() as stack:
+        unread(client, stack, 140)
+        for cookies in (client.cookies, None):
+            with httpx.Client(base_url=client.base_url, cookies=cookies, timeout=STARTED_SECONDS) as new:
+                until = time.monotonic() + STARTED_SECONDS
+                while (code := new.get("/runs").status_code) == 503:  # while pages for the others are made
+                    assert time.monotonic() < until
+                    time.sleep(0.2)
+                assert code == (200 if cookies else 401)
+
+
+@pytest.mark.slow
+def test_answers_that_nobody_reads_are_ended(lake: Path) -> None:
+    with serving(lake) as (process, address), ExitStack() as stack:
+        client = stack.enter_context(httpx.Client(base_url=address.partition("?")[0], follow_redirects=True))
+        assert client.get(address).status_code == 200
+        before = psutil.Process(process.pid).num_fds()
+        unread(client, stack, 20)
+        until = time.monotonic() + 120
+        while psutil.Process(process.pid).num_fds() < before + 20:  # all are open
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        while psutil.Process(process.pid).num_fds() > before:
+            assert time.monotonic() < until
+            time.sleep(0.2)
 
 
 @pytest.mark.slow
