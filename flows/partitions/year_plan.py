@@ -153,8 +153,8 @@ class Measured:
     def shipped(cls) -> "Measured":
         """The table of this version."""
         table = json.loads(COSTS.read_bytes())
-        runs = (tuple(Past(**run) for run in table[name]) for name in ("runs", "full_runs"))
-        return cls(table["yardstick_seconds"], table["groups"], *runs, table["usable_share"])
+        short, full = (tuple(Past(**run) for run in table[name]) for name in ("runs", "full_runs"))
+        return cls(table["yardstick_seconds"], table["groups"], short, full, table["usable_share"])
 
     def of(self, spec: AuditSpec) -> tuple[Past, ...]:
         """Runs that compute as much as an audit by this spec does."""
