@@ -116,8 +116,10 @@ GROWTH: Final[Mapping[str, tuple[float, float]]] = {
 _OTHERS: Final = (0.6, 1.0)
 _BY_GROUP: Final = frozenset({"detect fgce", "detect cst", "adjust", "measure", "publish"})
 """Steps that do their work once a group; `evenhand bench forecast` prints how well that holds."""
-_OF_GRAPH: Final = ("ablate", "detect fgce")
+_OF_GRAPH: Final = ("connect", "ablate", "detect fgce")
 """Steps that look at ``sampling.graph_rows`` rows at most, and where there are more, five times."""
+_OF_QUERIES: Final = ("detect cst", "detect gcfn")
+"""Steps that query ``sampling.queries`` applicants outside the reference group at most, about half of the rows."""
 _DRAWS: Final = 5
 _STEEPEST: Final = 1.5
 """Exponent of rows beyond the sizes of the table, at most."""
@@ -153,8 +155,8 @@ class Measured:
     def shipped(cls) -> "Measured":
         """The table of this version."""
         table = json.loads(COSTS.read_bytes())
-        runs = (tuple(Past(**run) for run in table[name]) for name in ("runs", "full_runs"))
-        return cls(table["yardstick_seconds"], table["groups"], *runs, table["usable_share"])
+        short, full = (tuple(Past(**run) for run in table[name]) for name in ("runs", "full_runs"))
+        return cls(table["yardstick_seconds"], table["groups"], short, full, table["usable_share"])
 
     def of(self, spec: AuditSpec) -> tuple[Past, ...]:
         """Runs that compute as much as an audit by this spec does."""
@@ -296,11 +298,15 @@ def grown(step: str, of: int, to: int) -> float:
 
 
 def _looked_at(step: str, usable: int, spec: AuditSpec) -> int:
-    return min(usable, spec.sampling.graph_rows) if spec.sampling and step in _OF_GRAPH else usable
+    if spec.sampling is None:
+        return usable
+    if step in _OF_QUERIES:
+        return min(usable, 2 * spec.sampling.queries)
+    return min(usable, spec.sampling.graph_rows) if step in _OF_GRAPH else usable
 
 
 def _draws(step: str, usable: int, spec: AuditSpec) -> int:
-    return _DRAWS if _looked_at(step, usable, spec) < usable else 1
+    return _DRAWS if step in _OF_GRAPH and _looked_at(step, usable, spec) < usable else 1
 
 
 def _cpu_seconds(run: Run) -> float:

@@ -7,7 +7,6 @@ As a program it runs another module that ends so: ``python parentage.py PID MODU
 that module may run where this package is not found.
 """
 
-import gc
 import os
 import runpy
 import signal
@@ -50,6 +49,5 @@ if __name__ == "__main__":
     _, parent_pid, name, *rest = sys.argv
     sys.path.pop(0)  # the folder of this file, whose names are no modules of that program
     end_with(int(parent_pid))
-    gc.set_threshold(100_000, 50, 50)  # what Prefect loads is looked through again and again otherwise
     sys.argv = [name, *rest]
     runpy.run_module(name, run_name="__main__", alter_sys=True)

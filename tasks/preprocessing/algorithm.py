@@ -271,7 +271,7 @@ class Copies:
         return self.pairs > MORE_PAIRS + TIMES_CHANCE * self.expected
 
 
-def copies(columns: Sequence[Ints]) -> Copies:
+def copies(columns: Sequence[Ints | Longs]) -> Copies:
     """Find equal rows.
 
     Args:

@@ -62,16 +62,16 @@ def codes_of(
     Raises:
         KeyError: a row has no group.
     """
-    asked = pa.array(ids, memberships.schema.field("row_id").type)
-    listed, places = None, np.zeros(0, np.int64)
+    identifiers = pa.array(ids, memberships.schema.field("row_id").type)
+    previous, places = None, np.zeros(0, np.int64)
     for attribute in attributes:
         of_attribute = memberships.filter(pc.equal(memberships["protected_attribute"], attribute))
         row_ids = of_attribute["row_id"].combine_chunks()
-        if listed is None or not row_ids.equals(listed):  # attributes mostly have their rows in one order
-            positions = pc.index_in(asked, value_set=row_ids)
+        if previous is None or not row_ids.equals(previous):  # attributes mostly have their rows in one order
+            positions = pc.index_in(identifiers, value_set=row_ids)
             if positions.null_count:
                 raise KeyError(f"{positions.null_count} rows have no group of {attribute}")
-            listed, places = row_ids, positions.to_numpy()
+            previous, places = row_ids, positions.to_numpy()
         coded = of_attribute["group"].combine_chunks().dictionary_encode()
         codes, all_names = coded.indices.to_numpy()[places], coded.dictionary.to_pylist()
         names = sorted(all_names[code] for code in np.unique(codes))
@@ -174,7 +174,8 @@ def encoded_features(columns: Columns, encodings: pa.Table) -> Iterator[Floats]:
 def _category_codes(values: pa.ChunkedArray, categories: Sequence[str]) -> Ints:
     """Number of each value ``(n,)`` among the categories, -1 where it is none of them."""
     coded = values.combine_chunks().dictionary_encode(null_encoding="encode")
-    return encoding.category_codes(coded.dictionary.to_pylist(), categories)[coded.indices.to_numpy()]
+    codes: Ints = encoding.category_codes(coded.dictionary.to_pylist(), categories)[coded.indices.to_numpy()]
+    return codes
 
 
 def _features(encodings: pa.Table) -> list[dict[str, Any]]:

@@ -50,6 +50,14 @@ def test_a_step_that_looks_at_a_sample_grows_no_more_beyond_it(spec):
     assert expected_cost(everybody, ["ablate"], 40 * at, [PAST]).cpu_seconds > 10 * more
 
 
+def test_a_step_that_queries_a_sample_costs_the_same_of_all_larger_partitions(spec):
+    at = 2 * spec.sampling.queries
+    half, whole, more = (
+        expected_cost(spec, ["detect cst"], rows, [PAST]).cpu_seconds for rows in (at // 2, at, 9 * at)
+    )
+    assert half < whole == more
+
+
 RUNS = (
     Past(1_000, {"ingest": 0.5, "detect cst": 8.0}, {"detect cst": 600.0}),
     Past(9_000, {"ingest": 0.6, "ablate": 3.0, "detect cst": 24.0}, {"ablate": 1_000.0, "detect cst": 700.0}),

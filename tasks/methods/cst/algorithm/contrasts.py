@@ -4,7 +4,7 @@ import hashlib
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numba
 import numpy as np
@@ -421,7 +421,7 @@ def excess_share(
 # A list that runs out before ``k`` rows of a label is searched again among the rows of that label, never cut short.
 
 
-Shorts = NDArray[np.int16] | NDArray[np.int32]
+Shorts = NDArray[np.signedinteger[Any]]
 DEEPEST = 700
 """Neighbours listed of a row at most; more would cost more to filter than a new search of those that run out."""
 
@@ -453,19 +453,20 @@ class DeepLists:
         """Search ``q`` rows, so many of them members of the group, unless it was done for another decision maker."""
         many = len(space.numeric)
         depth = cls._depth(many, members, settings.k)
-        asked = (depth, settings.ties, settings.maximum_distance, space.overlap, space.divisor, space.shape)
-        content = hashlib.sha256(repr(asked).encode())
+        search = (depth, settings.ties, settings.maximum_distance, space.overlap, space.divisor, space.shape)
+        content = hashlib.sha256(repr(search).encode())
         for coordinates in (space.numeric, space.nominal):
-            content.update(np.ascontiguousarray(coordinates))
-        near = _LISTED.pop(key := content.digest(), None)
-        if near is None:
-            rows = np.arange(many)
-            near = np.full((many, depth), -1, dtype=np.int16 if many < 2**15 else np.int32)
-            for some, neighbours in in_batches(index(space, rows), space, depth, settings, exclude=rows):
-                near[some] = neighbours.rows
-            if near.nbytes + sum(listed.nbytes for listed in _LISTED.values()) > MOST_LISTED_BYTES:
-                _LISTED.clear()
-            _LISTED[key] = near
+            content.update(coordinates.tobytes())
+        key = content.digest()
+        if (listed := _LISTED.pop(key, None)) is not None:
+            return cls(space, settings, listed)
+        rows = np.arange(many)
+        near = np.full((many, depth), -1, dtype=np.int16 if many < 2**15 else np.int32)
+        for some, neighbours in in_batches(index(space, rows), space, depth, settings, exclude=rows):
+            near[some] = neighbours.rows
+        if near.nbytes + sum(lists.nbytes for lists in _LISTED.values()) > MOST_LISTED_BYTES:
+            _LISTED.clear()
+        _LISTED[key] = near
         return cls(space, settings, near)
 
     @staticmethod
