@@ -124,13 +124,25 @@ class Facts:
         )
 
     @property
+    def shifts_by_time(self) -> bool:
+        """Whether the effect inside quarters differs from the judged one at all, at 5 %: the judged one is biased.
+
+        No number of points is asked for: with few applicants chance hides two points of drift, and harmless lenders
+        would be outside in 6 of 100.
+        """
+        row = self.readings.get("time")
+        return row is not None and any(
+            _difference(row, sign=sign).bound(_TWO_SIDED, upper=False) > 0 for sign in (1, -1)
+        )
+
+    @property
     def in_hull(self) -> list[Row]:
         """The further readings that the state is read from."""
         takes = {
             "weighted": bool(self.row["depends"]),
             "undecided": (self.left_out.get(NO_DECISION) or {"p": 1.0})["p"] < _ONE_SIDED,
             "through": self.beyond("through", THROUGH_POINTS),
-            "time": self.differs_by_time,
+            "time": self.shifts_by_time,
             "bands": True,
         }
         return [self.readings[name] for name in READINGS_IN_HULL if takes[name] and name in self.readings]

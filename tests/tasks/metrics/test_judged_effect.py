@@ -160,6 +160,9 @@ def test_a_rule_that_got_stricter_while_the_group_came_later_is_read_from_both(j
     (finding,) = findings_of({WHOSE: shifted}, None, SETTINGS)
     assert (finding["kind"], finding["part"]) == ("through", "time")
     assert "go with the quarter" in sentence(finding | {"reference_group": "A"})
+    slight = Facts(row(value=judged), readings={"time": reading(inside, 0.01, se=0.004)})
+    assert state(slight)[0] is State.INCONCLUSIVE
+    assert list(findings_of({WHOSE: slight}, None, SETTINGS)) == []
     still = Facts(row(value=judged), readings={"time": reading(judged, 0.001)})
     assert state(still)[0] is (State.OUTSIDE if judged else State.WITHIN)
 

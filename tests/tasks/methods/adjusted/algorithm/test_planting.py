@@ -31,6 +31,7 @@ def test_a_copy_has_rows_of_the_file_and_the_members_of_every_stratum(files: Fil
     assert (copy.denied != files.denied[rows]).mean() < 0.06  # the luck of strata is turned
     assert np.array_equal(copy.controls[1].values, files.controls[1].values[rows])
     assert (strata[rows] == strata).all()
+    assert np.array_equal(rows[law.drawn], np.flatnonzero(law.drawn))  # once, so that no term is found in copied rows
     assert (copy.group != files.group[rows]).any()
     for stratum in np.unique(strata):
         assert (copy.group[strata == stratum] == 1).sum() == (files.group[strata == stratum] == 1).sum()
