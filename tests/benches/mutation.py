@@ -25,6 +25,7 @@ import pyarrow.parquet  # noqa: F401 loaded as above
 from flows.cli import intake as _intake  # noqa: F401 loaded as above
 from flows.cli import main
 from flows.cli.draft import commands, decision, hmda_spec, questions, review, spec_text, vocabulary  # noqa: F401 loaded as above
+from schemas.audit.intake import FOLDINGS
 from tasks.ingest import counts as _counts  # noqa: F401 loaded as above
 from tasks.ingest.intake import bands, codes, dates, folding, missing, numbers, recipe, units
 from tasks.ingest.sources import door  # noqa: F401 loaded as above
@@ -78,7 +79,7 @@ def _everywhere(function: Callable[..., Any], other: Callable[..., Any]) -> Call
 def _without_folding(rule: str) -> Callable[[], None]:
     fold = folding.fold
 
-    def other(text: str, rules: Any = folding.FOLDINGS) -> str:
+    def other(text: str, rules: Any = FOLDINGS) -> str:
         return fold(text, [name for name in rules if name != rule])
 
     def off() -> None:
@@ -192,8 +193,8 @@ def _forked(switch: Switch | None) -> Callable[..., tuple[int, str, str]]:
             if not child:
                 os.chdir(cwd)
                 null = os.open(os.devnull, os.O_RDONLY)
-                for number, file in enumerate((null, out.fileno(), err.fileno())):
-                    os.dup2(file, number)
+                for number, stream in enumerate((null, out.fileno(), err.fileno())):
+                    os.dup2(stream, number)
                 if switch is not None:
                     switch.off()
                 sys.argv = ["evenhand", *args[1:]]
@@ -213,7 +214,7 @@ def _forked(switch: Switch | None) -> Callable[..., tuple[int, str, str]]:
 
 def passes(judge: ModuleType, table: Path, switch: Switch | None = None) -> bool:
     """Whether every fact of a table holds, with a rule switched off or none."""
-    judge.run = _forked(switch)
+    vars(judge)["run"] = _forked(switch)
     return all(holds for _, holds, _ in judge.judge(_wanted(table), table, "evenhand", False, 120))
 
 
@@ -301,9 +302,7 @@ def mutated(folder: Path, enough: int = ENOUGH, rules: tuple[Switch, ...] = RULE
 
 def run(rows: int | None, reps: int | None, options: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The table of the bench."""
-    from conftest import SHARED
-
-    return list(mutated(SHARED / CORPUS, reps or ENOUGH))
+    return list(mutated(Path(os.environ["EVENHAND_TEST_DATA"]) / CORPUS, reps or ENOUGH))
 
 
 BENCH: Final = SimpleNamespace(run=run)

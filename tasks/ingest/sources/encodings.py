@@ -36,6 +36,17 @@ _BY_CODEC: Final = {codecs.lookup(name).name: name for name in get_args(Encoding
 """Codec of Python -> the encoding of the spec that reads the same text, or a larger set of characters."""
 _WESTERN: Final = ("cp1252", "latin-1", "iso-8859-15", "iso-8859-9", "cp1254", "cp1250")
 """Encodings that are mistaken for each other."""
+_OF_LANGUAGES: Final = ("cp1252", "cp1250", "cp1254", "cp1257")
+"""Encodings of one byte a letter for languages of Latin writing; the first that reads one of them is taken."""
+_LETTERS: Final = tuple(
+    frozenset(letters + letters.upper())
+    for letters in (
+        *("äöüß", "àâæçéèêëîïôœùûüÿ", "áéíñóúü", "áâãàçéêíóôõúü", "àèéìîòóù", "åäæöøéü", "áéëèêïíóöúü", "áéíðóúýþæö"),
+        *("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "ăâîșțşţ", "čćđšž", "çğıöşüâîû"),
+        *("āčēģīķļņšūž", "ąčęėįšųūž", "äõöüšž"),
+    )
+)
+"""Letters beyond ASCII of one language, or of some that are near."""
 _SEVERAL_BYTES: Final = ("cp932", "euc-jp", "gb18030", "big5", "euc-kr")
 _MOJIBAKE: Final = re.compile("\\w*(?:[ÃÂ][\x80-¿]|â€|Ð[\x80-¿]Ñ)\\w*")
 """Words of UTF-8 that was read as Latin-1 and written as UTF-8 again."""
@@ -146,6 +157,8 @@ def _guess(sample: bytes, counts: NDArray[np.int64], blocks: Callable[[], Iterab
         likeliest = "cp1252"
     present = bytes(np.flatnonzero(counts[128:]) + 128)
     encoding = next(name for name in (likeliest, "cp1252", "latin-1") if _fits(name, present, blocks))
+    if encoding in (*_WESTERN, "cp1257", "iso-8859-2") and not _is_one_language(encoding, present):
+        encoding = next((name for name in _OF_LANGUAGES if _is_one_language(name, present)), encoding)
     rivals = [name for name in _WESTERN if name != encoding and _reads(name, present) is not None]
     if any(byte < 0xA0 for byte in present):  # controls in Latin-1
         rivals = [name for name in rivals if name != "latin-1"]
@@ -160,6 +173,12 @@ def _guess(sample: bytes, counts: NDArray[np.int64], blocks: Callable[[], Iterab
     return EncodingGuess(
         encoding, certain=same, words=tuple(words)[:_WORDS], alternatives=() if same else tuple(rivals)
     )
+
+
+def _is_one_language(encoding: str, present: bytes) -> bool:
+    """Whether the letters that bytes mean are those of one language, other signs aside."""
+    letters = {letter for letter in _reads(encoding, present) or "" if letter.isalpha() and letter not in "ªºµ"}
+    return bool(letters) and any(letters <= alphabet for alphabet in _LETTERS)
 
 
 def _fits(encoding: str, present: bytes, blocks: Callable[[], Iterable[bytes]]) -> bool:

@@ -18,6 +18,7 @@ def sides(name: str, *values: str) -> dict[str, str]:
         ("bad_flag", ("1", "0"), {"1": "unfavourable", "0": "favourable"}),
         ("default payment next month", ("0", "1"), {"0": "favourable", "1": "unfavourable"}),
         ("two_year_recid", ("0", "1"), {"0": "favourable", "1": "unfavourable"}),
+        ("Crédito autorizado", ("Sí", "No"), {"Sí": "favourable", "No": "unfavourable"}),
         ("result", ("1", "0"), {}),
         ("Decision", ("yes", "no"), {"yes": "favourable", "no": "unfavourable"}),
         ("income", (">50K", "<=50K"), {">50K": "favourable", "<=50K": "unfavourable"}),

@@ -62,6 +62,22 @@ def test_marks_and_byte_orders(tmp_path: Path, codec: str) -> None:
     assert (found.columns[1], found.evidence, found.rows) == ("Přijato", (), 300)
 
 
+@pytest.mark.parametrize(
+    ("encoding", "words"),
+    [
+        ("cp1252", "haïtienne août février Approuvé Refusé Citoyenneté"),
+        ("cp1252", "Cancelada Aprovação Não concluída média"),
+        ("cp1250", "odmówiono wniosek złożony później świadectwo"),
+        ("cp1250", "zamítnuto schváleno dokončení žádost později"),
+        ("cp1254", "onaylandı reddedildi eksik başvuru değil"),
+    ],
+)
+def test_letters_of_one_language_tell_its_encoding(encoding: str, words: str, tmp_path: Path) -> None:
+    rows = "".join(f"{i};{word}\n" for i, word in enumerate(words.split() * 9))
+    (tmp_path / "loans.csv").write_bytes(f"number;word\n{rows}".encode(encoding))
+    assert describe(tmp_path / "loans.csv").source.encoding == encoding
+
+
 def test_bytes_that_read_the_same_in_all_candidates_are_no_question(tmp_path: Path) -> None:
     german = described(tmp_path, table(("genehmigt", "zurückgezogen", "Größe")).encode("latin-1"))
     assert (german.source.encoding, [evidence.certain for evidence in german.evidence]) == ("cp1252", [True])
