@@ -1,6 +1,8 @@
 """The documentation: every page is in the navigation, reads plainly, and its code runs as it stands."""
 
 import ast
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -79,6 +81,21 @@ def test_dead_links_and_requests_elsewhere_are_found(tmp_path: Path) -> None:
         "a.html links c.html, which is not there",
         "b.html loads https://example.org/s.js",
     ]
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_dead_link(tmp_path: Path) -> None:
+    """With the libraries of its own lock, in a folder of their own."""
+    libraries, pages = tmp_path / "libraries", tmp_path / "pages"
+    locked = ("--require-hashes", "--no-deps", "--requirement", str(REPOSITORY / "requirements-docs.lock"))
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(libraries), *locked]
+    subprocess.run(install, check=True, timeout=300)
+    documentation.stage(pages)
+    build = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
+    subprocess.run(build, check=True, timeout=300, cwd=pages, env=os.environ | {"PYTHONPATH": str(libraries)})
+    site = pages / "site"
+    assert len(list(site.rglob("*.html"))) >= len(PAGES)
+    assert documentation.faults_of_site(site) == []
 
 
 def test_a_command_that_fails_and_code_that_raises_are_found(tmp_path: Path) -> None:
