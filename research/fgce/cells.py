@@ -53,7 +53,12 @@ from tasks.pipeline.method import ProblemTables
 COUNTS = ("nodes", "edges", "strong_components", "weak_components", "coverable", "false_negatives", "candidates", "k0")
 """Quantities without a tolerance, next to saturation points."""
 
-EXACT = (*COUNTS, "dauc_saturation", "cauc_saturation")
+LATER, LATER_COST = "cauc_saturation_to_28", "smallest_cost_to_28"
+"""Table V goes on to k = 28, where the other tables and the reference end at 10."""
+
+LARGEST_K = 28
+
+EXACT = (*COUNTS, "dauc_saturation", "cauc_saturation", LATER)
 
 PRINTED_CELLS = 0.0101
 """The paper prints two decimals, rounded in places and cut off in others."""
@@ -522,8 +527,23 @@ def selections_cells(problem: Problem, spec: AuditSpec, golden: Golden) -> Mappi
             k0 = int(optima.full(parts, solver).k0.value)
             need = sum(part.rows for part in parts)
             values[Cell(PRINTED, name)] = printed_mip(parts, k0, need, solver).value
+        values |= dict(_later(searched, fgce, name))
         values |= {Cell("acf", name, (a,)): v for a, v in _changed(searched, *golden.attribution, problem)}
     return values
+
+
+def _later(searched: Searched, fgce: FgceSettings, group: str) -> Iterator[tuple[Cell, Value]]:
+    """Yields the least cost of any k up to 28, and the k from which on it falls no more, at each share."""
+    settings = fgce.model_copy(update={"k": LARGEST_K})
+    tables = optima.tables_of(searched, settings)
+    if tables is None:
+        return
+    least = optima.least(optima.parts_of(tables, searched.weight), settings)
+    for share in fgce.shares:
+        costs = np.array([least[k, share].value for k in range(1, LARGEST_K + 1)])
+        if np.isfinite(costs).any():
+            yield Cell(LATER_COST, group, (share,)), float(np.nanmin(costs))
+            yield Cell(LATER, group, (share,)), float(optima.cheapest_k(costs[None])[0])
 
 
 def problem_of(tables: Tables, spec: AuditSpec) -> Problem:
