@@ -4,11 +4,13 @@ import json
 import logging
 import math
 import multiprocessing
+import os
+import platform
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
@@ -369,6 +371,8 @@ class Done:
     lines: list[Line]
     drawings: list[dict[str, Any]]
     """Plain, as in JSON."""
+    machine: str = ""
+    """What it was run on."""
 
 
 def done(part: Part, folder: Path | None) -> Done:
@@ -386,10 +390,15 @@ def _parts_run(part: Part, folder: Path | None) -> Done:
     began = time.process_time()
     experiment = experiments_of(part.paper, part.quick).run(part.dataset, part.data)
     result = Done(
-        part, time.process_time() - began, experiment.lines, [drawing.plain() for drawing in experiment.drawings]
+        part,
+        time.process_time() - began,
+        experiment.lines,
+        [drawing.plain() for drawing in experiment.drawings],
+        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
     )
     if folder:
         plain = as_json(result.lines) | {"key": part.key(), "seconds": result.seconds, "drawings": result.drawings}
+        plain |= {"machine": result.machine}
         draft = part.file(folder).with_suffix(".draft")
         folder.mkdir(parents=True, exist_ok=True)
         draft.write_text(json.dumps(plain, indent=1))
@@ -406,7 +415,7 @@ def _read(part: Part, folder: Path) -> Done | None:
     if content.get("key") != part.key():
         return None
     lines = _with_remarks(part, [_line(line) for line in content["lines"]])
-    return Done(part, content["seconds"], lines, content["drawings"])
+    return Done(part, content["seconds"], lines, content["drawings"], content["machine"])
 
 
 def _with_remarks(part: Part, lines: Sequence[Line]) -> list[Line]:
@@ -482,10 +491,16 @@ class Whole:
 def reproduce_all(settings: Whole) -> list[Done]:
     """Runs what is not kept yet, the papers with networks first as they take longest; returns all in their order.
 
+    In place of a quick run stands a kept result of the full size, as it is the better one.
+
     Raises:
         InfrastructureError: A file is missing; nothing is run then.
     """
-    parts = settings.parts()
+    full_sizes = [replace(part, quick=False) for part in settings.parts()]
+    parts = [
+        full if is_kept(full, settings.results) else part
+        for full, part in zip(full_sizes, settings.parts(), strict=True)
+    ]
     results = {part: done(part, settings.results) for part in parts if is_kept(part, settings.results)}
     for part in results:
         log.info("%s: kept from before", part.name)

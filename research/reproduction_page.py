@@ -256,9 +256,9 @@ COLUMNS = (
 TITLE = "# Reproduction: every table and figure of the papers\n"
 
 HEAD = """\
-Written by `evenhand reproduce all --data DIR{quick} --markdown docs/reproduction.md`, in {seconds} CPU seconds. A test
-compares its rows with `data/published`. `evenhand reproduce METHOD --data DIR --every-cell` prints every figure, and
-`--charts FILE` draws the charts.
+Written by `evenhand reproduce all --data DIR --keep FOLDER{quick} --markdown docs/reproduction.md`, in {seconds} CPU
+seconds ({machine}). {sizes} A test compares its rows with `data/published`. `evenhand reproduce METHOD --data DIR
+--every-cell` prints every figure, and `--charts FILE` draws the charts.
 
 | status | meaning |
 | --- | --- |
@@ -284,11 +284,25 @@ and the ratio.
 
 def page(ledgers: Mapping[str, Sequence[Row]], results: Sequence[Done]) -> str:
     """The page as Markdown."""
-    quick = " --quick" if results and results[0].part.quick else ""
-    head = HEAD.format(quick=quick, seconds=f"{sum(result.seconds for result in results):,.0f}")
+    head = HEAD.format(
+        quick=" --quick" if any(result.part.quick for result in results) else "",
+        seconds=f"{sum(result.seconds for result in results):,.0f}",
+        machine="; ".join(dict.fromkeys(result.machine for result in results)),
+        sizes=_sizes(results),
+    )
     parts = [_paper(name, rows, results) for name, rows in ledgers.items()]
     in_all = totals(ledgers).replace("\n", "\n\n").rstrip() + "\n"
     return "\n".join([TITLE, in_all, head, *parts]).rstrip() + "\n"
+
+
+def _sizes(results: Sequence[Done]) -> str:
+    """Which data sets were run at the papers' own size, and which at the smaller one of ``--quick``."""
+    names = {is_quick: [r.part.name for r in results if r.part.quick == is_quick] for is_quick in (False, True)}
+    if not names[True]:
+        return "Every data set is at the full size."
+    if not names[False]:
+        return "Every data set is at the smaller size of `--quick`."
+    return f"At the full size: {', '.join(names[False])}. At the smaller size of `--quick`: {', '.join(names[True])}."
 
 
 def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
@@ -296,7 +310,11 @@ def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
         " | ".join(("", *(cell.replace("|", "\\|") for cell in row), "")).strip() for row in map(cells, rows)
     ]
     table = "\n".join([" | ".join(("", *COLUMNS, "")).strip(), "| --- " * len(COLUMNS) + "|", *table_lines, ""])
-    lines = [f"## {METHODS[name].title} (`evenhand reproduce {name}`)\n", table]
+    own = [result for result in results if result.part.paper == name]
+    seconds = ", ".join(f"{r.part.dataset} {r.seconds:,.0f}{' (quick)' if r.part.quick else ''}" for r in own)
+    lines = [f"## {METHODS[name].title} (`evenhand reproduce {name}`)\n"]
+    lines += [f"CPU seconds: {seconds}.\n"] if own else []
+    lines.append(table)
     entries_by_reason: dict[str, list[str]] = {}
     for row in rows:
         for reason in dict.fromkeys((*row.entry.reasons, *sorted(row.tally.why))):
