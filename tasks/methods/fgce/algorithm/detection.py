@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from schemas.terms import Refusal
+from schemas.terms import Note, Refusal
 from tasks.methods.fgce.algorithm import covering, optima, recourse
 from tasks.methods.fgce.algorithm.optima import Full, Least, Limits, Resampled, Scale
 from tasks.methods.fgce.algorithm.recourse import Explained, Pricing, Searched, nearest
@@ -71,10 +71,14 @@ def solve(
 
 
 def of_full(solved: Solved) -> Iterator[Aggregate]:
-    """k0, d0 and d0 at k0; the difference of each from the reference group is tested."""
+    """k0, d0 and d0 at k0; the difference of each from the reference group is tested.
+
+    Solved again on resamples, they have a range and no interval: an optimum over fewer distinct rows is never larger.
+    """
     for measure in ("k0", "d0", "d0_at_k0"):
         value, reason = getattr(solved.full, measure)
         again = np.array([getattr(optimum, measure).value for optimum in solved.again], dtype=np.float64)
+        reason = "; ".join(filter(None, (reason, Note.RANGE if np.isfinite(again).any() else "")))
         yield Aggregate(0, 0, measure, {}, value, solved.full.n, True, reason=reason, replicates=again)
 
 

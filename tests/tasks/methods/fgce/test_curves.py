@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import auc
 from test_fgce import detect, explained, key, means, problem_of, problems, values
 
+from schemas.terms import Note
 from tasks.methods.fgce.algorithm import optima
 from tasks.methods.fgce.algorithm.optima import Scale, Value
 
@@ -154,6 +155,6 @@ def test_a_group_too_large_to_be_solved_has_bounds_that_say_so():
     assert values(solved)[at_k0] == pytest.approx(0.3)
     assert np.isnan(values(bound)[at_k0])
     assert (reasons[k0], reasons[at_k0]) == (optima.TOO_LARGE, optima.UNKNOWN_K0)
-    assert not {key(a): a.reason for a in solved.aggregates}[k0]
+    assert {key(a): a.reason for a in solved.aggregates}[k0] == Note.RANGE
     assert values(bound)[0, 0, "d0", ()] == pytest.approx(0.3)
     assert next(a for a in bound.aggregates if a.measure == "k0").replicates.tolist() == []
