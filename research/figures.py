@@ -245,7 +245,7 @@ class Figure:
     """Whether ours agrees wherever it is not below, too: the more the better."""
     spread: Spread | None = None
     """Of a mean over folds or runs: what the paper prints of its spread."""
-    judged: bool = True
+    has_verdict: bool = True
     """Whether it has a verdict; not where our data stand in place of the paper's."""
 
 
@@ -348,16 +348,16 @@ def _verdict(
     """A verdict, and why where there is more to say."""
     if ours is None:
         return Verdict.DIFFERS, "our code filled no such cell"
-    if figure.judged and _equal(ours, figure, spread):
+    if figure.has_verdict and _equal(ours, figure, spread):
         return Verdict.AGREES, ""
     if not figure.reference and figure.cell in confirmed:
         return Verdict.OTHERWISE, CONFIRMED
     is_unrun = isinstance(ours, str) and ours.startswith(NOT_RUN)
     remark = next((r for r in remarks if r.fits(figure, ours)), None)
     if remark:
-        is_apart = remark.verdict is Verdict.INFORMATION and figure.judged and not is_unrun
+        is_apart = remark.verdict is Verdict.INFORMATION and figure.has_verdict and not is_unrun
         return Verdict.APART if is_apart else remark.verdict, remark.why
-    return Verdict.INFORMATION if is_unrun or not figure.judged else Verdict.DIFFERS, ""
+    return Verdict.INFORMATION if is_unrun or not figure.has_verdict else Verdict.DIFFERS, ""
 
 
 def _equal(ours: Value | None, figure: Figure, spread: Spread | None) -> bool:
@@ -380,19 +380,19 @@ def _tolerance(figure: Figure, ours: Spread | None) -> float:
     """
     if figure.spread is None:
         return figure.tolerance
-    own = ours or Spread(math.nan, 1)
-    known = [side for side in (figure.spread, own) if side.is_known]
-    if not known:
+    our_spread = ours or Spread(math.nan, 1)
+    known_sides = [side for side in (figure.spread, our_spread) if side.is_known]
+    if not known_sides:
         return figure.tolerance
-    sides = [(side if side.is_known else known[0], side.repeats) for side in (figure.spread, own)]
+    sides = [(side if side.is_known else known_sides[0], side.repeats) for side in (figure.spread, our_spread)]
     variances = [side.deviation**2 / repeats for side, repeats in sides]
     if not sum(variances):
         return figure.tolerance
-    if len(known) == len(sides):
+    if len(known_sides) == len(sides):
         terms = [v**2 / (side.repeats - 1) for v, (side, _) in zip(variances, sides, strict=True)]
         freedom = sum(variances) ** 2 / sum(terms)
     else:
-        freedom = known[0].repeats - 1.0
+        freedom = known_sides[0].repeats - 1.0
     return figure.tolerance + float(stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(sum(variances))
 
 
@@ -452,7 +452,7 @@ def figures(declaration: Mapping[str, Any], dataset: str) -> Iterator[Figure]:
                     at_most=quantity in table.get("at_most", ()),
                     at_least=quantity in table.get("at_least", ()),
                     spread=Spread(float(printed.get(quantity, math.nan)), repeats) if repeats else None,
-                    judged=is_judged,
+                    has_verdict=is_judged,
                 )
 
 
@@ -460,7 +460,9 @@ def beside(printed: Iterable[Figure], obtained: Iterable[Cell]) -> Iterator[Figu
     """Yields a figure without a value for each obtained cell that no table prints."""
     printed_cells = {figure.cell for figure in printed}
     yield from (
-        Figure(BESIDE, False, cell, NOT_PRINTED, 0.0, judged=False) for cell in obtained if cell not in printed_cells
+        Figure(BESIDE, False, cell, NOT_PRINTED, 0.0, has_verdict=False)
+        for cell in obtained
+        if cell not in printed_cells
     )
 
 

@@ -155,7 +155,7 @@ def _plain(line: Line) -> dict[str, Any]:
         "of_digits": line.figure.tolerance,
         "published_spread": _spread(line.figure.spread),
         "obtained_spread": _spread(line.spread),
-        "judged": line.figure.judged,
+        "judged": line.figure.has_verdict,
         "at_most": line.figure.at_most,
         "at_least": line.figure.at_least,
         "verdict": line.verdict.value,
@@ -214,7 +214,7 @@ def _row(line: Line) -> tuple[str | Text, ...]:
 
 def _held_to(line: Line) -> str:
     """The tolerance, and the two spreads that it follows from."""
-    if not line.figure.judged or isinstance(line.figure.value, str):
+    if not line.figure.has_verdict or isinstance(line.figure.value, str):
         return ""
     spreads = [(name, spread) for name, spread in (("paper", line.figure.spread), ("ours", line.spread)) if spread]
     parts = [f"{name} {_number(s.deviation)} of {s.repeats}" for name, s in spreads if s.is_known]
@@ -424,8 +424,8 @@ def _with_remarks(part: Part, lines: Sequence[Line]) -> list[Line]:
     remarks = figures.published_remarks(figures.read(part.paper), part.dataset, groups)
     values = {line.figure.cell: line.obtained for line in lines if line.obtained is not None}
     spreads = {line.figure.cell: line.spread for line in lines if line.spread is not None}
-    judged = figures.compare(part.dataset, [line.figure for line in lines], values, remarks, spreads)
-    return [old if old.obtained is None else new for old, new in zip(lines, judged, strict=True)]
+    with_verdicts = figures.compare(part.dataset, [line.figure for line in lines], values, remarks, spreads)
+    return [old if old.obtained is None else new for old, new in zip(lines, with_verdicts, strict=True)]
 
 
 def _line(record: Mapping[str, Any]) -> Line:
@@ -439,11 +439,11 @@ def _line(record: Mapping[str, Any]) -> Line:
         at_most=record["at_most"],
         at_least=record["at_least"],
         spread=_read_spread(record["published_spread"]),
-        judged=record["judged"],
+        has_verdict=record["judged"],
     )
     obtained = None if record["unfilled"] else _value(record["obtained"])
-    verdict, own = Verdict(record["verdict"]), _read_spread(record["obtained_spread"])
-    return Line(record["dataset"], figure, obtained, verdict, record["why"], own)
+    verdict, our_spread = Verdict(record["verdict"]), _read_spread(record["obtained_spread"])
+    return Line(record["dataset"], figure, obtained, verdict, record["why"], our_spread)
 
 
 def _read_spread(record: Mapping[str, Any] | None) -> Spread | None:

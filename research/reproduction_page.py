@@ -310,10 +310,10 @@ def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
         " | ".join(("", *(cell.replace("|", "\\|") for cell in row), "")).strip() for row in map(cells, rows)
     ]
     table = "\n".join([" | ".join(("", *COLUMNS, "")).strip(), "| --- " * len(COLUMNS) + "|", *table_lines, ""])
-    own = [result for result in results if result.part.paper == name]
-    seconds = ", ".join(f"{r.part.dataset} {r.seconds:,.0f}{' (quick)' if r.part.quick else ''}" for r in own)
+    paper_results = [result for result in results if result.part.paper == name]
+    seconds = ", ".join(f"{r.part.dataset} {r.seconds:,.0f}{' (quick)' if r.part.quick else ''}" for r in paper_results)
     lines = [f"## {METHODS[name].title} (`evenhand reproduce {name}`)\n"]
-    lines += [f"CPU seconds: {seconds}.\n"] if own else []
+    lines += [f"CPU seconds: {seconds}.\n"] if paper_results else []
     lines.append(table)
     entries_by_reason: dict[str, list[str]] = {}
     for row in rows:
@@ -337,8 +337,8 @@ def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
 def cells(row: Row) -> tuple[str, ...]:
     """The cells of a row of the page, or of the terminal."""
     tally = row.tally
-    judged = (tally.figures, tally.agree, tally.otherwise, tally.apart)
-    counts = (*judged, tally.information, tally.not_run, tally.near, tally.middling)
+    verdict_counts = (tally.figures, tally.agree, tally.otherwise, tally.apart)
+    counts = (*verdict_counts, tally.information, tally.not_run, tally.near, tally.middling)
     status = ", ".join(
         f"{value} ({tally.agree:,} of {tally.judged:,})" if value is Status.PARTLY else value.value
         for value in row.status

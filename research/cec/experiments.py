@@ -116,23 +116,25 @@ class Experiments(Paper):
             rows, columns = lending.of_spec(experiment.read(data))
             log.info("%s: %d rows, %d inputs", experiment.spec, *rows.population.features.shape)
         rows = drawn(rows, self.rows if experiment.cut else None, models.SETTINGS.seed)
-        own, others = self._course(self.folds or experiment.folds), self._course(self.folds or 1)
-        of_model = models.by_model(models.outcomes(rows, models.variants(experiment.full), own))
+        model_course, baseline_course = self._course(self.folds or experiment.folds), self._course(self.folds or 1)
+        of_model = models.by_model(models.outcomes(rows, models.variants(experiment.full), model_course))
         baselines = experiment.baselines if self.baseline is None else self.baseline
-        of_baseline = models.mitigation_outcomes(rows, baselines, others)
+        of_baseline = models.mitigation_outcomes(rows, baselines, baseline_course)
         values = {**models.cells(of_model), **models.baselines_cells(of_baseline)}
         cec = [float(values[Cell("cec", name)]) for name in _OWN]
         values[Cell("cec_below_unconstrained", CEC_MODEL)] = cec[0] - cec[1]
         outcomes = {**of_model, **of_baseline}
-        same_folds = {name: outcomes[name][: others.folds] for name in outcomes if name in COLUMNS}
+        same_folds = {name: outcomes[name][: baseline_course.folds] for name in outcomes if name in COLUMNS}
         values |= models.non_domination_cells(same_folds)
         if columns and experiment.full:
-            again = models.outcomes(lending.one_hot(rows, columns), models.variants(all_variants=False), others)
+            again = models.outcomes(
+                lending.one_hot(rows, columns), models.variants(all_variants=False), baseline_course
+            )
             values |= models.cells(models.by_model(again, ONE_HOT))
         drawings = [*lending.plane(values, COLUMNS), *lending.shares(values, COLUMNS, "regimes-by-model", "Figure 5")]
         if experiment.full:  # the ablation and the grid of both lambdas
             drawings += lending.shares(values, ABLATION, "regimes-by-variant", "Figure 7")
-            grid = models.grid_of(models.outcomes(rows, mitigations.lambda_grid(), others))
+            grid = models.grid_of(models.outcomes(rows, mitigations.lambda_grid(), baseline_course))
             values |= models.lambda_grid_cells(grid)
             drawings += models.drawings(grid)
         return values, tuple(drawings), models.spreads(outcomes)

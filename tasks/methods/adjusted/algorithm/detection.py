@@ -15,7 +15,7 @@ from tasks.numerics.arrays import Bools, Ints
 from tasks.numerics.problem import Problem
 from tasks.numerics.results import Aggregate, Detected, Evidence, Findings, Inference
 from tasks.numerics.statistics.intervals import Changes, error, lower, upper
-from tasks.numerics.statistics.support import ENOUGH
+from tasks.numerics.statistics.regression import ENOUGH
 
 # --------------------------------------------------------------------------------------------------------------------
 # Finds controls that determine the decision. With such a control held fixed, nothing remains to compare.

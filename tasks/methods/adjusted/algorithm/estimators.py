@@ -25,6 +25,7 @@ from tasks.methods.adjusted.algorithm.streamed import Batch, fit_batches, split
 from tasks.numerics.arrays import Floats, Ints
 from tasks.numerics.statistics.regression import (
     BLOCK,
+    ENOUGH,
     FEW_CLUSTERS,
     MANY,
     Estimate,
@@ -33,7 +34,6 @@ from tasks.numerics.statistics.regression import (
     fit_logit,
     standard_error,
 )
-from tasks.numerics.statistics.support import ENOUGH
 
 # --------------------------------------------------------------------------------------------------------------------
 # Wild cluster bootstrap of one least squares coefficient, for few clusters.

@@ -8,8 +8,7 @@ from scipy.special import expit
 
 from tasks.methods.adjusted.algorithm.design import Design, independent, renumbered
 from tasks.numerics.arrays import Bools, Floats, Ints
-from tasks.numerics.statistics.regression import Estimate, LogitFit, estimate, fit_logit, standard_error
-from tasks.numerics.statistics.support import share_inside
+from tasks.numerics.statistics.regression import Estimate, LogitFit, estimate, fit_logit, share_inside, standard_error
 
 # --------------------------------------------------------------------------------------------------------------------
 # The propensity score: probability that an applicant is of the group rather than of the reference group.

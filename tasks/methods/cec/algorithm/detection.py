@@ -17,8 +17,8 @@ from tasks.numerics.arrays import Bools, Ints, Longs
 from tasks.numerics.encoding import Columns
 from tasks.numerics.problem import ModelView, Problem, Refit
 from tasks.numerics.results import Aggregate, Detected, Draws, Evidence, Findings, Tally
+from tasks.numerics.statistics.regression import is_poor, support
 from tasks.numerics.statistics.sampling import Asked
-from tasks.numerics.statistics.support import is_poor, support
 
 # --------------------------------------------------------------------------------------------------------------------
 # Findings of CEC: score, verdict and match of each row, and the features with different attributions.
@@ -234,12 +234,12 @@ def _above_own_group(
 
 def _support(audited: Audited, group: int) -> float:
     """Share of a group with comparable applicants in the reference group, by financial columns and outcome."""
-    explained, both = audited.explained, np.isin(audited.group, (group, audited.reference))
-    low, high = np.quantile(explained.financial[both], CLIPPED, axis=0)
-    numbers = np.column_stack([np.clip(explained.financial[both], low, high), explained.label[both]])
+    explained, pair_rows = audited.explained, np.isin(audited.group, (group, audited.reference))
+    low, high = np.quantile(explained.financial[pair_rows], CLIPPED, axis=0)
+    numbers = np.column_stack([np.clip(explained.financial[pair_rows], low, high), explained.label[pair_rows]])
     numbers = numbers[:, numbers.std(axis=0) > 0]
     numbers = (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
-    return support(np.column_stack([np.ones(len(numbers)), numbers]), audited.group[both] == group)
+    return support(np.column_stack([np.ones(len(numbers)), numbers]), audited.group[pair_rows] == group)
 
 
 def _of_other_pairs(audited: Audited, model_views: tuple[View, ...], settings: CecSettings) -> Iterator[Tally]:

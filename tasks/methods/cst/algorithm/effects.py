@@ -34,9 +34,16 @@ from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.encoding import Columns
 from tasks.numerics.problem import Counterfactuals
 from tasks.numerics.results import Aggregate, Inference
-from tasks.numerics.statistics.regression import DesignRows, propensity, relabelled, sequential_p, strata
+from tasks.numerics.statistics.regression import (
+    DesignRows,
+    is_poor,
+    propensity,
+    relabelled,
+    sequential_p,
+    strata,
+    support,
+)
 from tasks.numerics.statistics.sampling import Asked
-from tasks.numerics.statistics.support import is_poor, support
 
 # --------------------------------------------------------------------------------------------------------------------
 # Variance that the estimated causal model adds to CST: it is fitted again to resamples of rows.
@@ -540,8 +547,11 @@ def supports(frame: Frame, group_effects: GroupEffects) -> list[float]:
     shares = [math.nan]
     for design in frame.designs:
         z = design.of(frame.columns.values[rows])
-        moved = None if group_effects.mover is None else design.of(group_effects.mover.counterfactuals)
-        shares = [support(z, member), *([] if moved is None else [support(z, member, moved)])]
+        counterfactual_rows = None if group_effects.mover is None else design.of(group_effects.mover.counterfactuals)
+        shares = [
+            support(z, member),
+            *([] if counterfactual_rows is None else [support(z, member, counterfactual_rows)]),
+        ]
         if np.isfinite(shares).all():
             break
     return shares

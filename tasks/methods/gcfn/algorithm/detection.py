@@ -14,8 +14,8 @@ from tasks.methods.gcfn.settings import GcfnSettings
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.problem import Problem
 from tasks.numerics.results import Aggregate, Detected, Evidence, Findings, Inference, Tally
+from tasks.numerics.statistics.regression import is_poor
 from tasks.numerics.statistics.sampling import design_variance
-from tasks.numerics.statistics.support import is_poor
 
 # --------------------------------------------------------------------------------------------------------------------
 # Net share of changed decisions, with the standard error that refits of a generator give it; and the relative change.

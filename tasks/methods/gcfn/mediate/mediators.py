@@ -32,8 +32,7 @@ from tasks.numerics.encoding import Columns
 from tasks.numerics.networks.training import Checkpoint, to_bytes
 from tasks.numerics.problem import Mediation
 from tasks.numerics.results import Tally
-from tasks.numerics.statistics.regression import fitted
-from tasks.numerics.statistics.support import is_poor, support
+from tasks.numerics.statistics.regression import fitted, is_poor, support
 from tasks.pipeline.method import Origin
 from tasks.pipeline.stage import Produced, Scratch
 from tasks.preprocessing.columns import columns_of
@@ -245,9 +244,9 @@ def supports(rows: Mediation, reference: str) -> Iterator[Check]:
         member = rows.category == number
         if name == reference or not member.any():
             continue
-        share, both = math.nan if designs else 1.0, member | base
+        share, pair_rows = math.nan if designs else 1.0, member | base
         for design in designs:
-            share = support(design.of(rows.covariates.values[both]), member[both])
+            share = support(design.of(rows.covariates.values[pair_rows]), member[pair_rows])
             if not math.isnan(share):
                 break
         yield Check("support", None, name, share, int(member.sum()), is_poor(share))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tasks.numerics.statistics.support import is_poor, share_inside, support
+from tasks.numerics.statistics.regression import is_poor, share_inside, support
 
 
 def drawn(apart: float, members: int = 200, others: int = 2_000) -> tuple[np.ndarray, np.ndarray]:
