@@ -100,4 +100,7 @@ def _of_people(dataset: str, decisions: "Judged", baseline: tuple[str, ...] | No
     drawings = [cells.ratio_by_blocks(values)]
     if dataset == "default-credit":
         drawings.append(cells.block_shares(ranked[series.ALL]))
+        ratios = series.tried_ratios(decisions.people)
+        nearest = min(ratios, key=lambda ratio: abs(ratio - series.PRINTED_RATIO))
+        values[Cell("initial_ratio_nearest", f"of {len(ratios)} combinations tried")] = nearest
     return values, expected, tuple(drawings)
