@@ -28,36 +28,36 @@ GERMAN = SHARED / EXPERIMENTS["german"].sources[0]
 needs_german = pytest.mark.data(EXPERIMENTS["german"].sources[0])
 
 
-def test_a_table_has_tolerances_for_the_models_that_are_judged():
-    table = {"source": "T", "quantities": ["f1", "cec"], "judged": ["a"], "tolerances": {"cec": 0.1}}
-    said = {"table": [{"datasets": ["d"], **table, "rows": [["a", [1, 2]], ["b", [3, 4]]]}, {"datasets": ["other"]}]}
-    found = [(f.cell.group, f.cell.quantity, f.value, f.tolerance) for f in research_figures.figures(said, "d")]
-    assert found == [("a", "f1", 1.0, 0.0), ("a", "cec", 2.0, 0.1), ("b", "f1", 3.0, 0.0), ("b", "cec", 4.0, 0.0)]
+def test_a_table_has_what_the_paper_prints_of_the_folds():
+    table = {"source": "T", "quantities": ["f1", "cec"], "tolerances": {"cec": 0.1}, "repeats": 5}
+    table |= {"rows": [["a", [1, 2]], ["b", [3, 4]]], "deviations": [[0.1, 0.2], [0.3, 0.4]]}
+    said = {"table": [{"datasets": ["d"], **table}, {"datasets": ["other"]}]}
+    found = [(f.cell.group, f.value, f.tolerance, f.spread.deviation) for f in research_figures.figures(said, "d")]
+    assert found == [("a", 1.0, 0.0, 0.1), ("a", 2.0, 0.1, 0.2), ("b", 3.0, 0.0, 0.3), ("b", 4.0, 0.1, 0.4)]
     told = [Cell("f1", "a"), Cell("cec_floor", "a")]
     beside = [figure.cell for figure in research_figures.beside(research_figures.figures(said, "d"), told)]
     assert beside == [Cell("cec_floor", "a")]
 
 
 @pytest.mark.parametrize("dataset", EXPERIMENTS)
-def test_every_figure_has_a_tolerance_or_a_reason(dataset):
+def test_every_printed_deviation_gives_a_verdict_and_what_may_differ_has_a_reason(dataset):
     said = research_figures.read("cec")
     figures = list(research_figures.figures(said, dataset))
-    judged = [figure for figure in figures if figure.tolerance or figure.source == research_figures.ASKED]
+    table_2 = [figure for figure in figures if figure.source == "Table 2"]
+    assert len(table_2) == 42
+    assert all(figure.spread.is_known and figure.spread.repeats == 5 for figure in table_2)
+    assert {figure.has_verdict for figure in table_2} == {dataset != "hmda"}
+    remarks = research_figures.published_remarks(said, dataset)
+    assert all(any(remark.fits(figure, NOT_RUN) for remark in remarks) for figure in table_2)
     told = {Cell(quantity, "told") for quantity in (*data.QUANTITIES, *data.UNPRINTED)}
-    figures += research_figures.beside(figures, told)
-    assert len(told) == sum(figure.value == research_figures.NOT_PRINTED for figure in figures)
+    assert len(told) == sum(
+        figure.value == research_figures.NOT_PRINTED for figure in research_figures.beside(figures, told)
+    )
     assert {figure.cell.group for figure in figures} >= set(data.COLUMNS)
     assert set(BASELINES) == set(models.MITIGATION_OF)
-    remarks = research_figures.published_remarks(said, dataset)
-    for figure in figures:
-        reasons = [remark for remark in remarks if remark.fits(figure, NOT_RUN)]
-        assert bool(reasons) != (figure in judged), figure
-        assert all(remark.verdict is Verdict.INFORMATION for remark in reasons)
-    of_paper = [figure for figure in judged if figure.source != research_figures.ASKED]
-    tolerances = {("cec", 0.06), ("regime_b_percent", 8), ("cec", 0.02), ("non_dominated_percent", 0.5)}
-    assert {(figure.cell.quantity, figure.tolerance) for figure in of_paper} <= tolerances
-    assert {figure.cell.group for figure in of_paper} <= {"unconstrained", "CEC model", "pred", "full"}
-    assert all(figure.at_most != figure.at_least for figure in judged if figure.source == research_figures.ASKED)
+    assert all(remark.verdict is Verdict.INFORMATION for remark in remarks)
+    asked = [figure for figure in figures if figure.source == research_figures.ASKED]
+    assert all(figure.at_most != figure.at_least for figure in asked)
 
 
 def test_every_table_and_figure_of_the_paper_is_named_once_with_its_status():
@@ -125,6 +125,10 @@ def test_score_is_that_of_plain_loops(bridge, fold):
 @pytest.mark.long
 def test_cells_are_means_over_folds_by_the_names_of_both_tables(bridge):
     told = models.outcomes(bridge.rows, models.variants(all_variants=False), Course(2))
+    by_fold = [each.performance.f1 for each in told if each.variant.name == "pred"]
+    spread = models.spreads(models.by_model(told))[Cell("f1", "unconstrained")]
+    assert spread == (pytest.approx(np.std(by_fold, ddof=1)), 2)
+    assert models.spreads(models.by_model(told[:2])) == {}
     assert [(outcome.fold, outcome.variant.name) for outcome in told] == [
         (0, "pred"),
         (0, "full"),
@@ -175,9 +179,9 @@ def test_what_a_fold_lacks_has_no_mean(bridge):
 def test_what_is_told_beside_is_counted_apart():
     figures = [Figure("Table 2", False, Cell("cec", "a"), 0.2, 0.1), *research_figures.beside([], [Cell("cec", "b")])]
     lines = compare("d", figures, {Cell("cec", "a"): 0.25, Cell("cec", "b"): 0.3}, [])
-    assert "printed figures, 1: agrees 1, differs 0" in summary(lines)
-    assert "told beside them, without a figure to compare with, 1" in summary(lines)
-    assert "beside" not in summary(lines[:1])
+    assert "printed figures, 1: differs 0, agrees 1" in summary(lines)
+    assert "shown with them, without a figure to compare with, 1" in summary(lines)
+    assert "shown" not in summary(lines[:1])
 
 
 @needs_german
@@ -203,9 +207,9 @@ def test_one_fold_of_german_credit_is_within_tolerance(monkeypatch):
     """Trained as an audit trains, with 9 nets of the 36 of Figure 6: what they do not tell is told to differ."""
     part = mitigations.lambda_grid((0.1, 0.5, 1.0))
     monkeypatch.setattr(mitigations, "lambda_grid", lambda: part)
-    done = Experiments(baseline=("DIR",), sparing=True).run("german", SHARED)
+    done = Experiments(folds=1, baseline=("DIR",), sparing=True).run("german", SHARED)
     counts = Counter(line.verdict for line in done.lines)
-    assert counts[Verdict.AGREES] == 15
+    assert counts[Verdict.AGREES] > 15
     differing = [line.figure.cell.group for line in done.lines if line.verdict is Verdict.DIFFERS]
     assert differing == ["lambda_EO 2", "lambda_EO 5", "lambda_EO 10"]
     by = {(line.figure.source, line.figure.cell): line for line in done.lines}
