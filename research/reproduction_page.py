@@ -323,7 +323,9 @@ def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
     for row in rows:
         for reason in dict.fromkeys((*row.entry.reasons, *sorted(row.tally.why))):
             entries_by_reason.setdefault(reason, []).append(row.entry.what)
-    cannot = [f"- {'; '.join(names)}: {reason}." for reason, names in entries_by_reason.items()]
+    cannot = [
+        f"- {'; '.join(names)}{_about(reason, paper_results)}: {reason}." for reason, names in entries_by_reason.items()
+    ]
     differs = [
         _differing(line)
         for result in results
@@ -336,6 +338,19 @@ def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
     if differs:
         lines += ["Beyond their tolerance:\n", *differs, ""]
     return "\n".join(lines)
+
+
+MOST_GROUPS = 3
+"""Groups or models that a reason names; one about more names none."""
+
+
+def _about(reason: str, results: Sequence[Done]) -> str:
+    """The data sets, and a few groups or models, that a reason is about; empty of one that no figure has."""
+    lines = [line for result in results for line in result.lines if line.why == reason]
+    names = list(dict.fromkeys(line.dataset for line in lines))
+    groups = list(dict.fromkeys(line.figure.cell.group for line in lines))
+    parts = [", ".join(names), ", ".join(groups) if len(groups) <= MOST_GROUPS else ""]
+    return f" ({'; '.join(part for part in parts if part)})" if lines else ""
 
 
 def cells(row: Row) -> tuple[str, ...]:
