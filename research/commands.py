@@ -192,6 +192,9 @@ def reproduce(
         Path | None,
         typer.Option(help="all: folder that keeps each data set's result, from which a second call goes on."),
     ] = None,
+    kept: Annotated[
+        bool, typer.Option("--kept", help="all: run nothing, and print what --keep holds of this code and these files.")
+    ] = False,
     jobs: Annotated[int, typer.Option(min=1, help="all: data sets at a time.")] = JOBS,
     markdown: Annotated[
         Path | None, typer.Option(help="all: file for the ledger, a row for every table and figure of the papers.")
@@ -203,13 +206,13 @@ def reproduce(
     as_json: JsonOption = False,
 ) -> None:
     """Run a paper's experiment and compare with what it prints. Exit 1 if a figure differs beyond its tolerance."""
-    from research.reproduction import ALL_PAPERS, Asked
+    from research.reproduction import ALL_PAPERS, Asked, Whole
 
     baselines = () if no_baselines else tuple(baseline) if baseline else None
     size: dict[str, Any] = {"folds": folds, "baseline": baselines, "networks": networks, "epochs": epochs}
     size |= {"seeds": seeds, "records": records, "student": student, "heloc": heloc}
     of_one = {"only": only, "every-cell": every_cell, **size}
-    of_all = {"keep": keep, "markdown": markdown, "jobs": jobs if jobs != JOBS else None}
+    of_all = {"keep": keep, "kept": kept, "markdown": markdown, "jobs": jobs if jobs != JOBS else None}
     is_all = paper == ALL_PAPERS
     accepted_by = "a single paper" if is_all else "`reproduce all`"
     for option, value in (of_one if is_all else of_all).items():  # it would be ignored in silence
@@ -221,7 +224,8 @@ def reproduce(
             raise SpecError(f"reproduce {paper} needs --data DIR, the directory that holds data/ and golden/")
         data = Path()
     if is_all:
-        differs = _all(data, keep, jobs, quick=quick, as_json=as_json, files={"markdown": markdown, "charts": charts})
+        whole = Whole(data, quick, keep, jobs, kept)
+        differs = _all(whole, as_json=as_json, files={"markdown": markdown, "charts": charts})
     else:
         settings = Asked(paper, tuple(only or ()), quick, size)
         differs = _one(settings, data, charts, every_cell=every_cell, as_json=as_json)
@@ -253,17 +257,15 @@ def _one(settings: Any, data: Path, charts: Path | None, *, every_cell: bool, as
     return any(line.verdict is Verdict.DIFFERS for line in lines)
 
 
-def _all(
-    data: Path, keep: Path | None, jobs: int, *, quick: bool, as_json: bool, files: Mapping[str, Path | None]
-) -> bool:
+def _all(whole: Any, *, as_json: bool, files: Mapping[str, Path | None]) -> bool:
     """Run all papers, print the ledger, and return whether any figure differs or is missing."""
     from research.figures import Status, Verdict
-    from research.reproduction import Whole, ledgers, reproduce_all
     from research.reproduction import as_json as plain
+    from research.reproduction import ledgers, reproduce_all
     from research.reproduction_page import COLUMNS, cells, charts_page, page, totals
 
     show_progress()
-    results = reproduce_all(Whole(data, quick, keep, jobs))
+    results = reproduce_all(whole)
     rows = ledgers(results)
     if as_json:
         data_sets = [

@@ -32,6 +32,7 @@ from research.figures import (
     Reproduced,
     Row,
     Spread,
+    Status,
     Value,
     Verdict,
     entries,
@@ -468,6 +469,8 @@ class Whole:
     """Folder with the results of data sets, from which an interrupted one goes on; None keeps nothing."""
     jobs: int = 2
     """Data sets at a time, each with one thread."""
+    kept: bool = False
+    """Whether nothing is run, and only what is kept is taken."""
 
     def parts(self) -> list[Part]:
         """The data sets of all papers, in the order of reports.
@@ -504,6 +507,8 @@ def reproduce_all(settings: Whole) -> list[Done]:
     results = {part: done(part, settings.results) for part in parts if is_kept(part, settings.results)}
     for part in results:
         log.info("%s: kept from before", part.name)
+    if settings.kept:
+        return [results[part] for part in parts if part in results]
     remaining = sorted(
         (part for part in parts if part not in results),
         key=lambda part: _LONG.index(part.paper) if part.paper in _LONG else len(_LONG),
@@ -546,4 +551,13 @@ def ledgers(results: Sequence[Done]) -> Mapping[str, list[Row]]:
 def _ledger(paper: str, results: Sequence[Done]) -> list[Row]:
     lines = [line for result in results for line in result.lines]
     drawn = [(result.part.dataset, drawing["name"]) for result in results for drawing in result.drawings]
-    return ledger(entries(figures.read(paper)), lines, drawn)
+    unrun = set(_experiments(paper).experiments) - {result.part.dataset for result in results}
+    listed = []
+    for entry in entries(figures.read(paper)):  # nothing is missing of a data set that was not run
+        drawings = frozenset(drawing for drawing in entry.drawings if drawing[0] not in unrun)
+        listed.append(replace(entry, drawings=drawings))
+    rows = ledger(listed, lines, drawn)
+    return [
+        replace(row, status=(Status.NOT_RUN,)) if row.entry.datasets and unrun.issuperset(row.entry.datasets) else row
+        for row in rows
+    ]

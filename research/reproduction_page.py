@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from research.figures import Line, Row, Status, Verdict
-from research.reproduction import Done
+from research.reproduction import Done, experiments_of
 from tasks.pipeline.registry import METHODS
 from tasks.reporting.charts import layout
 from tasks.reporting.charts.values import Unit, clean, exact, isolated
@@ -256,9 +256,11 @@ COLUMNS = (
 TITLE = "# Reproduction: every table and figure of the papers\n"
 
 HEAD = """\
-Written by `evenhand reproduce all --data DIR --keep FOLDER{quick} --markdown docs/reproduction.md`, in {seconds} CPU
-seconds ({machine}). {sizes} A test compares its rows with `data/published`. `evenhand reproduce METHOD --data DIR
---every-cell` prints every figure, and `--charts FILE` draws the charts.
+Written by `evenhand reproduce all --data DIR --keep FOLDER{options} --markdown docs/reproduction.md`, of runs of
+{seconds} CPU seconds ({machine}). {sizes}
+
+A test compares its rows with `data/published`. `evenhand reproduce METHOD --data DIR --every-cell` prints every figure,
+and `--charts FILE` draws the charts.
 
 | status | meaning |
 | --- | --- |
@@ -284,8 +286,10 @@ and the ratio.
 
 def page(ledgers: Mapping[str, Sequence[Row]], results: Sequence[Done]) -> str:
     """The page as Markdown."""
+    is_whole = len(results) == sum(len(experiments_of(paper, quick=False).experiments) for paper in METHODS)
+    quick = " --quick" if any(result.part.quick for result in results) else ""
     head = HEAD.format(
-        quick=" --quick" if any(result.part.quick for result in results) else "",
+        options=quick + ("" if is_whole else " --kept"),
         seconds=f"{sum(result.seconds for result in results):,.0f}",
         machine="; ".join(dict.fromkeys(result.machine for result in results)),
         sizes=_sizes(results),
@@ -297,12 +301,12 @@ def page(ledgers: Mapping[str, Sequence[Row]], results: Sequence[Done]) -> str:
 
 def _sizes(results: Sequence[Done]) -> str:
     """Which data sets were run at the papers' own size, and which at the smaller one of ``--quick``."""
+    experiments = {paper: experiments_of(paper, quick=False).experiments for paper in METHODS}
+    run = {(result.part.paper, result.part.dataset) for result in results}
+    unrun = [f"{paper} {dataset}" for paper in METHODS for dataset in experiments[paper] if (paper, dataset) not in run]
     names = {is_quick: [r.part.name for r in results if r.part.quick == is_quick] for is_quick in (False, True)}
-    if not names[True]:
-        return "Every data set is at the full size."
-    if not names[False]:
-        return "Every data set is at the smaller size of `--quick`."
-    return f"At the full size: {', '.join(names[False])}. At the smaller size of `--quick`: {', '.join(names[True])}."
+    titles = ("At the full size", names[False]), ("At the smaller size of `--quick`", names[True]), ("Not run", unrun)
+    return " ".join(f"{title}: {', '.join(several)}." for title, several in titles if several)
 
 
 def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
@@ -319,7 +323,9 @@ def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
     for row in rows:
         for reason in dict.fromkeys((*row.entry.reasons, *sorted(row.tally.why))):
             entries_by_reason.setdefault(reason, []).append(row.entry.what)
-    cannot = [f"- {'; '.join(names)}: {reason}." for reason, names in entries_by_reason.items()]
+    cannot = [
+        f"- {'; '.join(names)}{_about(reason, paper_results)}: {reason}." for reason, names in entries_by_reason.items()
+    ]
     differs = [
         _differing(line)
         for result in results
@@ -332,6 +338,19 @@ def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
     if differs:
         lines += ["Beyond their tolerance:\n", *differs, ""]
     return "\n".join(lines)
+
+
+MOST_GROUPS = 3
+"""Groups or models that a reason names; one about more names none."""
+
+
+def _about(reason: str, results: Sequence[Done]) -> str:
+    """The data sets, and a few groups or models, that a reason is about; empty of one that no figure has."""
+    lines = [line for result in results for line in result.lines if line.why == reason]
+    names = list(dict.fromkeys(line.dataset for line in lines))
+    groups = list(dict.fromkeys(line.figure.cell.group for line in lines))
+    parts = [", ".join(names), ", ".join(groups) if len(groups) <= MOST_GROUPS else ""]
+    return f" ({'; '.join(part for part in parts if part)})" if lines else ""
 
 
 def cells(row: Row) -> tuple[str, ...]:

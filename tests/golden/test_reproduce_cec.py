@@ -66,7 +66,7 @@ def test_every_table_and_figure_of_the_paper_is_named_once_with_its_status():
     assert sorted(name for name in tables if name.startswith("Table")) == [f"Table {n}" for n in (1, 2, 3, 4)]
     figures = {each["what"]: each for each in said["figure"]}
     assert list(figures) == [f"Figure {n}" for n in range(1, 8)]
-    assert all(("reason" in each) == (each["status"] == "cannot") for each in figures.values())
+    assert all(("reason" in each) == (each["status"] == "nothing to reproduce") for each in figures.values())
     assert all(("drawn_by" in each) == (each["status"] == "drawn") for each in figures.values())
 
 

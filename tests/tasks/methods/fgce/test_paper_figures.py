@@ -135,7 +135,7 @@ def test_every_table_and_figure_has_a_status():
         if table.get("source") in ("reproduced", "asked"):
             continue
         assert table["shows"]
-        assert table["status"] in ("met", "beside", "cannot", "drawn")
+        assert table["status"] in ("met", "cannot", "drawn")
         assert bool(table["datasets"]) == (table["status"] != "cannot") == ("reason" not in table)
         assert table["datasets"] == [each for each in EXPERIMENTS if each in table["datasets"]]
     assert {figure["drawn_by"] for figure in said["figure"] if figure["status"] == "drawn"} == drawn
