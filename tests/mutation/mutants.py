@@ -7,7 +7,7 @@ change no result (``strict``, ``copy``).
 
 import ast
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,6 +122,16 @@ def drawn(repository: Path, count: int, seed: int) -> list[Mutant]:
     for mutant in every:
         of_lines.setdefault((mutant.file, mutant.line), mutant)
     return list(of_lines.values())[:count]
+
+
+def at_lines(repository: Path, places: Iterable[str]) -> list[Mutant]:
+    """Every change of the lines that are named, as FILE:LINE."""
+    mutants: list[Mutant] = []
+    for place in places:
+        file, _, line = place.partition(":")
+        source = (repository / file).read_text(encoding="utf-8")
+        mutants += [mutant for mutant in mutants_of(source, file) if line in ("", str(mutant.line))]
+    return mutants
 
 
 def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[ast.AST, str]]:
