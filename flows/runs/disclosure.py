@@ -18,6 +18,8 @@ from tasks.lake.store import Lake
 from tasks.metrics.publish.algorithm.profiles import POLICIES
 
 RESTRICTED = "restricted: counts of withheld groups can be told from this; it is not to be published or passed on"
+PROFILES = ("internal", "published", "public", "strict", "official")
+"""Profiles of disclosure, the most careful last."""
 _WHOSE = ("protected_attribute", "group", "part", "decision_maker", "base", "reason")
 _WHOLE = ("source", "used")
 """Bases of populations that represent a group as a whole."""
@@ -92,6 +94,54 @@ def _beside(spec: AuditSpec, runs: Sequence[Earlier]) -> AuditSpec:
     return spec.model_copy(update={"disclosure": spec.disclosure.model_copy(update={"beside": tuple(runs)})})
 
 
+def beside(spec: AuditSpec, runs: Sequence[Run]) -> AuditSpec:
+    """The spec with these earlier runs, and no others, under the most careful profile of all of them.
+
+    Raises:
+        SpecError: the rows of one cannot be matched with those of the audit.
+    """
+    profile = max([spec.disclosure.profile, *(run.disclosure["profile"] for run in runs)], key=PROFILES.index)
+    unmatched = [run.run for run in runs if run.spec.get("row_id") != spec.row_id or not _handed_on(run)]
+    if unmatched:
+        raise SpecError(
+            f"{unmatched[0]} was released and has rows of this run, and they cannot be matched row by row: nothing "
+            "tells what follows from both. Audit with the row_id of that run, and with refusals.keep: all"
+        )
+    named = _beside(spec, [Earlier(run=run.run, tables=_handed_on(run)) for run in sorted(runs, key=lambda r: r.run)])
+    return named.model_copy(update={"disclosure": named.disclosure.model_copy(update={"profile": profile})})
+
+
+def coarser(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Cells that one publication prints and another prints more coarsely or not at all, in words; restricted."""
+    printed = {_cell(row): (row["number"], row["text"], row["fate"]) for row in before if not row["groups"]}
+    out = []
+    for row in after:
+        was = printed.get(_cell(row))
+        if row["groups"] or was is None or was[2] in GONE or was == (row["number"], row["text"], row["fate"]):
+            continue
+        now = "is withheld" if row["fate"] in GONE else f"is {row['text'] or row['number']}"
+        out.append(f"{_cell_words(row)}: {was[1] or was[0]} {now}")
+    return out
+
+
+def told_cells(rows: Sequence[Mapping[str, Any]], profile: str) -> list[str]:
+    """Withheld cells of a publication that follow from it all the same, in words; restricted."""
+    wanted = POLICIES[profile].wanted
+    narrow = [row for row in rows if row["fate"] == "withheld_small" and (w := _width(row)) is not None and w < wanted]
+    return [f"{_cell_words(row)}: {row['least']} to {row['largest']}" for row in narrow]
+
+
+def _cell(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in (*_WHOSE, "event"))
+
+
+def _cell_words(row: Mapping[str, Any]) -> str:
+    """Group, place and event of a cell."""
+    part = f"part {row['part']}" if row["part"] else ""
+    words = (row["protected_attribute"], row["group"], part, row["base"], row["reason"], row["decision_maker"])
+    return ", ".join(str(word) for word in (*words, row["event"] or "n") if word)
+
+
 def withheld(lake: Lake, partitions: Sequence[Partition]) -> list[dict[str, Any]]:
     """A row for each withheld count of people: group, reason, lowest and highest value that can be inferred, and width.
 
@@ -99,7 +149,7 @@ def withheld(lake: Lake, partitions: Sequence[Partition]) -> list[dict[str, Any]
         SpecError: the run was made by a version without the disclosure pass.
         IntegrityError: the table is not the one that was written.
     """
-    rows = _read(lake, partitions, PUBLICATION.name)
+    rows = read_rows(lake, partitions, PUBLICATION.name)
     if rows is None:
         raise SpecError("the run was made before the disclosure pass; audit again to have it")
     return [
@@ -115,7 +165,7 @@ def taken(lake: Lake, partitions: Sequence[Partition]) -> list[dict[str, Any]]:
     Raises:
         IntegrityError: the table is not the one that was written.
     """
-    return _read(lake, partitions, PUBLICATION_BESIDE.name) or []
+    return read_rows(lake, partitions, PUBLICATION_BESIDE.name) or []
 
 
 def of_earlier(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -177,7 +227,7 @@ def withheld_groups(rows: Sequence[Mapping[str, Any]], profile: str) -> list[str
     return [f"Withheld: {named}: {why}. For your own eyes: --set disclosure.profile=internal"]
 
 
-def _read(lake: Lake, partitions: Sequence[Partition], name: str) -> list[dict[str, Any]] | None:
+def read_rows(lake: Lake, partitions: Sequence[Partition], name: str) -> list[dict[str, Any]] | None:
     """The rows of a table; None where the run has none of that name."""
     for artifact in (artifact for partition in partitions for artifact in partition.tables):
         if artifact.table == name:
