@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from importlib.util import find_spec
+from importlib.metadata import distributions
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,8 @@ from research.figures import Verdict
 
 COUNTS = {"loanapp": 37, "hmda": 41, "boston": 71, "texas": 25}
 """Figures of each data set."""
+AUTHORS = "pysensemakr"
+"""The library that has the file of Darfur."""
 
 
 def with_files(dataset: str):
@@ -41,7 +43,9 @@ def test_files_are_those_that_are_needed():
     assert all(file.is_relative_to("d") for files in needed.values() for file in files)
 
 
-@pytest.mark.skipif(find_spec("sensemakr") is None, reason="PySensemakr, of requirements-dev.lock, is not installed")
+@pytest.mark.skipif(
+    not [*distributions(name=AUTHORS)], reason="the library of the authors, of requirements-dev.lock, is not installed"
+)
 def test_villages_of_the_authors_package_agree(tmp_path):
     lines = Experiments().run("darfur", tmp_path).lines
     assert [(line.figure.cell, line.obtained) for line in lines if line.verdict is not Verdict.AGREES] == []

@@ -23,8 +23,8 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -34,7 +34,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any, Final
 
 import pytest
-from mutation.mutants import AREAS, Mutant, drawn, mutated_tree
+from mutation.mutants import AREAS, Mutant, at_lines, drawn, mutated_tree
 
 REPOSITORY: Final = Path(__file__).parents[2]
 EQUAL: Final = Path(__file__).with_name("equal.csv")
@@ -362,17 +362,21 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--areas", nargs="+", default=[""], help="only folders with one of these in their name")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many, to go on later")
+    parser.add_argument("--at", nargs="+", metavar="FILE:LINE", help="every change of these lines in place of a sample")
+    parser.add_argument("--tests", nargs="+", help="files of tests in place of the folder that mirrors the code")
     parser.add_argument("--survivors", action="store_true", help="decide those again that survived")
     options = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.chdir(REPOSITORY)
     for name in LOADED:
         import_module(name)
-    mutants = [m for m in drawn(REPOSITORY, options.mutants, options.seed) if any(a in m.area for a in options.areas)]
+    mutants = at_lines(REPOSITORY, options.at) if options.at else drawn(REPOSITORY, options.mutants, options.seed)
+    mutants = [mutant for mutant in mutants if any(name in mutant.area for name in options.areas)]
     with tempfile.TemporaryDirectory() as temporary:
         work = (options.work or Path(temporary)).absolute()
         work.mkdir(parents=True, exist_ok=True)
-        rows = decide(mutants, work, time.monotonic() + options.seconds, again=options.survivors)
+        given = Given(work, options.tests or (), time.monotonic() + options.seconds)
+        rows = decide(mutants, given, again=options.survivors)
     survivors = [row for row in rows if row["verdict"] == "survived"]
     for row in survivors:
         reason = equal(row)
@@ -389,10 +393,21 @@ def main() -> None:
     sys.exit(0 if not counts["undecided"] and share >= TARGET else 1)
 
 
-def decide(mutants: Iterable[Mutant], work: Path, end: float, *, again: bool) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Given:
+    """Where rows are kept, and what limits a call."""
+
+    work: Path
+    tests: Sequence[str]
+    """Files of tests; none for those that mirror the code."""
+    end: float
+    """When no further mutant begins."""
+
+
+def decide(mutants: Sequence[Mutant], given: Given, *, again: bool) -> list[dict[str, Any]]:
     """The rows of the mutants: those that are kept, and the others decided now, area by area, until the end comes."""
-    log = work / "decided.jsonl"
-    mutants = list(mutants)
+    log = given.work / "decided.jsonl"
+    terminal = os.dup(1)
 
     def kept() -> dict[str, dict[str, Any]]:
         lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
@@ -404,28 +419,25 @@ def decide(mutants: Iterable[Mutant], work: Path, end: float, *, again: bool) ->
         with os.fdopen(os.dup(terminal), "w") as out:
             out.write(f"{_line(row)}\n")
 
-    terminal = os.dup(1)
-    known = {
-        key for key, row in kept().items() if row["verdict"] == "killed" or not (again or row["verdict"] == "undecided")
-    }
-    left = [mutant for mutant in mutants if _key(asdict(mutant)) not in known]
+    anew = {"undecided", "survived"} if again else {"undecided"}
+    known = {key for key, row in kept().items() if row["verdict"] not in anew}
     for area in AREAS:
-        of_area = sorted((m for m in left if m.area == area), key=lambda m: (m.file, m.line, m.number))
-        if of_area and time.monotonic() < end:
-            _decide_area(area, of_area, work, shown, end)
+        left = [mutant for mutant in mutants if mutant.area == area and _key(asdict(mutant)) not in known]
+        if left and time.monotonic() < given.end:
+            _decide_area(area, sorted(left, key=lambda m: (m.file, m.line, m.number)), given, shown)
     rows = kept()
     return [rows[key] for key in (_key(asdict(mutant)) for mutant in mutants) if key in rows]
 
 
-def _decide_area(
-    area: str, mutants: list[Mutant], work: Path, shown: Callable[[dict[str, Any]], None], end: float
-) -> None:
+def _decide_area(area: str, mutants: list[Mutant], given: Given, shown: Callable[[dict[str, Any]], None]) -> None:
+    work = given.work
     out, traced = work / f"{os.getpid()}.out.txt", work / f"{area.replace('/', '-')}.tests.json"
 
     def action() -> int:
         _silence(out)
-        plugin = Area(area, [mutant for mutant in mutants if mutant.within], work, shown, end)
-        code = int(pytest.main([*PLAIN, f"--basetemp={work / str(os.getpid())}", AREAS[area]], plugins=[plugin]))
+        plugin = Area(area, [mutant for mutant in mutants if mutant.within], work, shown, given.end)
+        tests = given.tests or [AREAS[area]]
+        code = int(pytest.main([*PLAIN, f"--basetemp={work / str(os.getpid())}", *tests], plugins=[plugin]))
         traced.write_text(json.dumps(plugin.tests), encoding="utf-8")
         return code
 
@@ -433,7 +445,7 @@ def _decide_area(
         sys.exit(f"the tests of {area} cannot be run:\n{out.read_text(errors='replace')[-3000:]}")
     tests = json.loads(traced.read_text(encoding="utf-8"))
     for mutant in mutants:
-        if not mutant.within and time.monotonic() < end:
+        if not mutant.within and time.monotonic() < given.end:
             shown(decided_anew(mutant, tests, work))
 
 

@@ -7,7 +7,7 @@ change no result (``strict``, ``copy``).
 
 import ast
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,13 +88,14 @@ class Mutant:
         return next(area for area in AREAS if self.file.startswith(f"{area}/"))
 
 
-def mutants_of(source: str, file: str) -> Iterator[Mutant]:
-    """Every change of a file, in the order of its syntax tree."""
+def mutants_of(source: str, file: str, numbers: Container[int] | None = None) -> Iterator[Mutant]:
+    """Every change of a file, or those of some numbers, in the order of its syntax tree."""
     tree = ast.parse(source)
     within = dict(_functions(tree, ""))
     for number, (node, change) in enumerate(_changes(tree)):
-        changed = change(deepcopy(node))
-        yield Mutant(file, node.lineno, number, _short(node), _short(changed), within.get(node, ""))
+        if numbers is None or number in numbers:
+            changed = change(deepcopy(node))
+            yield Mutant(file, node.lineno, number, _short(node), _short(changed), within.get(node, ""))
 
 
 def mutated_tree(source: str, number: int) -> ast.Module:
@@ -113,15 +114,31 @@ def mutated_tree(source: str, number: int) -> ast.Module:
 
 def drawn(repository: Path, count: int, seed: int) -> list[Mutant]:
     """Mutants drawn from all changes of all files with equal chances, and one of each line at most."""
-    every: list[Mutant] = []
+    places: list[tuple[str, int, int]] = []
     for area in AREAS:
         for path in sorted((repository / area).rglob("*.py")):
-            every += mutants_of(path.read_text(encoding="utf-8"), path.relative_to(repository).as_posix())
-    random.Random(seed).shuffle(every)
-    of_lines: dict[tuple[str, int], Mutant] = {}
-    for mutant in every:
-        of_lines.setdefault((mutant.file, mutant.line), mutant)
-    return list(of_lines.values())[:count]
+            file, tree = path.relative_to(repository).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+            places += [(file, node.lineno, number) for number, (node, _) in enumerate(_changes(tree))]
+    random.Random(seed).shuffle(places)
+    of_lines: dict[tuple[str, int], int] = {}
+    for file, line, number in places:
+        of_lines.setdefault((file, line), number)
+    chosen = [(file, number) for (file, _), number in of_lines.items()][:count]
+    mutants = {}
+    for file in {file for file, _ in chosen}:
+        source, numbers = (repository / file).read_text(encoding="utf-8"), {n for name, n in chosen if name == file}
+        mutants |= {(file, mutant.number): mutant for mutant in mutants_of(source, file, numbers)}
+    return [mutants[place] for place in chosen]
+
+
+def at_lines(repository: Path, places: Iterable[str]) -> list[Mutant]:
+    """Every change of the lines that are named, as FILE:LINE."""
+    mutants: list[Mutant] = []
+    for place in places:
+        file, _, line = place.partition(":")
+        source = (repository / file).read_text(encoding="utf-8")
+        mutants += [mutant for mutant in mutants_of(source, file) if line in ("", str(mutant.line))]
+    return mutants
 
 
 def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[ast.AST, str]]:

@@ -66,3 +66,12 @@ def test_nobody_of_thirty_is_beyond_four_fifths_whatever_a_normal_would_say() ->
     assert known.bound(0.025, upper=True) == pytest.approx(0.1469, abs=5e-5)
     assert known.below(0.8) < 1e-6
     assert math.isnan(known.error)
+
+
+def test_the_error_of_a_ratio_is_about_that_of_its_logarithm_and_none_where_an_end_is_open() -> None:
+    """The delta method by hand; nobody denied on a side leaves the ratio without an end there."""
+    known = RatioOfShares(60, 400, 80, 800)
+    assert known.error == pytest.approx(math.sqrt(1 / 60 - 1 / 400 + 1 / 80 - 1 / 800), rel=0.02)
+    assert RatioOfShares(80, 800, 60, 400).error == pytest.approx(known.error), "turned round"
+    assert math.isnan(RatioOfShares(0, 400, 80, 800).error)
+    assert math.isnan(RatioOfShares(60, 400, 0, 800).error)

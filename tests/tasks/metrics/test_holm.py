@@ -1,5 +1,7 @@
 """Holm's procedure against its definition, and statsmodels."""
 
+import math
+
 import numpy as np
 import pytest
 from conftest import examples
@@ -7,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
+from tasks.metrics.algorithm import monitoring
 from tasks.numerics.statistics.intervals import step_down
 
 ps = st.lists(st.floats(0, 1), min_size=1, max_size=12).map(np.array)
@@ -36,3 +39,24 @@ def test_levels_by_hand() -> None:
 
 def test_no_row_costs_nothing() -> None:
     assert step_down(np.zeros(0), 0.05).rejected.tolist() == []
+
+
+def test_the_trend_of_years_has_the_same_adjustment_by_hand() -> None:
+    assert monitoring.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert monitoring.holm([0.6, 0.7]) == [1.0, 1.0], "no p is above one"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "limit", "state"),
+    [
+        (0.01, 0.5, 0.2, "changed"),
+        (-0.5, -0.01, 0.2, "changed"),
+        (-0.05, 0.05, 0.2, "unchanged"),
+        (-0.05, 0.15, 0.2, "unclear"),
+        (-0.05, 0.05, math.nan, "unclear"),
+    ],
+)
+def test_a_change_is_beyond_zero_or_within_half_the_limit_or_unclear(
+    low: float, high: float, limit: float, state: str
+) -> None:
+    assert monitoring.change_state(low, high, limit).value == state

@@ -1,6 +1,7 @@
 """Years that wander: variance between them against another library, false alarms, power, slopes and change points."""
 
 import math
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -107,3 +108,19 @@ def test_the_contrast_by_a_clear_loop():
     z = (e - mean) / np.sqrt(v + tau2)
     loop = [abs(z[:s].mean() - z[s:].mean()) / math.sqrt(1 / s + 1 / (5 - s)) for s in range(1, 5)]
     assert change_point(e, v, np.random.default_rng(0))[0] == 1 + int(np.argmax(loop)) == 2
+
+
+def test_the_p_of_a_change_point_is_the_share_of_orders_of_the_years_that_part_as_well():
+    """All 24 orders of four years, of which a third part as well, against the drawn ones."""
+    estimates, variances = np.array([0.0, 0.1, 2.0, 2.1]), np.full(4, 0.2)
+
+    def parted(z):
+        cuts = range(1, len(z))
+        return max(abs(z[:cut].mean() - z[cut:].mean()) * np.sqrt(cut * (4 - cut) / 4) for cut in cuts)
+
+    orders = [estimates[list(order)] for order in permutations(range(4))]
+    exact = np.mean([parted(order) >= parted(estimates) * (1 - 1e-9) for order in orders])
+    place, p = change_point(estimates, variances, np.random.default_rng(3), draws=4_000)
+    assert place == 2
+    assert p == pytest.approx(exact, abs=0.03)
+    assert change_point(estimates, variances, np.random.default_rng(3), draws=1)[1] in (0.5, 1.0)

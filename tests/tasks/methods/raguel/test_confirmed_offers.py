@@ -30,6 +30,17 @@ def test_an_offer_is_confirmed_where_the_score_rises_by_the_gain(gain, expected)
     np.testing.assert_array_equal(found, [expected, expected, np.nan, np.nan])
 
 
+@pytest.mark.parametrize(
+    ("score", "gain", "expected"), [(1e6, 0.9, 1.0), (1e6, 1.1, 0.0), (0.0, 0.9e-6, 1.0), (0.0, 1.5e-6, 0.0)]
+)
+def test_rounding_is_a_millionth_of_the_score_and_never_less_than_a_millionth(score, gain, expected):
+    order = SimpleNamespace(offered=OFFERED, values=POINTS)
+    found = applied(lambda rows, values: (rows < 0, np.full(len(rows), score))).offers_confirmed(
+        order, np.full(4, gain), UNFAVOURABLE
+    )
+    assert found[0] == expected
+
+
 def test_each_applicant_is_held_to_the_gain_of_that_applicant():
     order = SimpleNamespace(offered=OFFERED, values=POINTS)
     found = applied(sums).offers_confirmed(order, np.array([0.4, 0.6, 0.0, 0.0]), UNFAVOURABLE)

@@ -51,6 +51,20 @@ def test_a_penalised_fit_of_separated_rows_is_never_called_separated():
     assert fit_logit(x, y).separated
 
 
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_a_weight_of_three_is_a_row_three_times(ridge):
+    rng = np.random.default_rng(4)
+    x = np.column_stack([np.ones(120), rng.normal(size=(120, 2))])
+    y = (rng.random(120) < expit(x @ [0.2, 1.0, -0.5])).astype(float)
+    times = rng.integers(1, 4, 120)
+    weighted = fit_logit(x, y, ridge=ridge, weight=times.astype(float))
+    repeated = fit_logit(np.repeat(x, times, axis=0), np.repeat(y, times), ridge=ridge)
+    np.testing.assert_allclose(weighted.coefficients, repeated.coefficients, atol=1e-9)
+    np.testing.assert_allclose(weighted.inverse, repeated.inverse, atol=1e-9)
+    np.testing.assert_allclose(weighted.fitted, expit(x @ weighted.coefficients))
+    assert (weighted.separated, repeated.separated) == ("", "")
+
+
 def test_blocks_hold_as_many_resamples_as_fit_and_at_least_one():
     for rows, width in ((1_000, 4_000), (3, 1_333_333), (10_000_000, 1), (0, 4_000_000)):
         found = list(regression.blocks(rows, 3 * width))

@@ -135,6 +135,24 @@ def test_the_level_of_a_hinge_is_a_level_of_its_number() -> None:
         assert values[column == 0].max() < limit + 0.2
 
 
+def test_a_product_of_hinges_is_above_zero_beyond_both_and_zero_elsewhere() -> None:
+    given = lender(additive)
+    rows = complete_rows(given)
+    terms = terms_of(build_design(given, rows, "squared"), given, rows.used, 1)
+    a, b, kind = (control.values for control in given.blocks[0].controls)
+    of_name = {terms.name(k): terms.values(slice(None), np.array([k]))[:, 0] for k in range(len(terms.first))}
+    for first, other in ((0.5, 0.5), (0.75, 0.75)):
+        product = of_name[f"a above {np.quantile(a, first):.3g} x b above {np.quantile(b, other):.3g}"]
+        np.testing.assert_array_equal(product > 0, (a > np.quantile(a, first)) & (b > np.quantile(b, other)))
+        assert product.min() == 0
+    for first, other in ((0.5, 0.5), (0.25, 0.25)):
+        product = of_name[f"a below {np.quantile(a, first):.3g} x b below {np.quantile(b, other):.3g}"]
+        np.testing.assert_array_equal(product > 0, (a < np.quantile(a, first)) & (b < np.quantile(b, other)))
+        assert product.min() == 0
+    level = of_name[f"a above {np.quantile(a, 0.5):.3g} x kind: z"]
+    np.testing.assert_array_equal(level > 0, (a > np.quantile(a, 0.5)) & (kind == 2))
+
+
 def test_a_product_is_a_column_of_both_its_controls() -> None:
     _, found = chosen(lender(lambda a, b, kind: -1 + 0.8 * a * b))
     place = found.names.index("a x b")
