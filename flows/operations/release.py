@@ -17,7 +17,7 @@ from typing import Final
 from uuid import uuid4
 
 from flows.launch.audit import run_audit
-from flows.runs.disclosure import beside, coarser, read_rows, told_cells
+from flows.runs.disclosure import PROFILES, beside, coarser, read_rows, told_cells
 from flows.runs.given import where_it_lies
 from flows.runs.index import Run, read_manifest, run_of
 from flows.runs.released import CERTIFICATE, README, certified, readme, require_new, sharing, write_folder, written
@@ -110,6 +110,8 @@ def _guarded(lake: Lake, asked: Run, jobs: int | None) -> tuple[list[Run], Run]:
             )
         return earlier, asked
     chosen = asked
+    if again := [run for run in earlier if _is_coarser(run, asked)]:
+        return [run for run in earlier if run not in again], again[-1]
     if earlier:
         spec = beside(spec_of_run(read_manifest(lake, asked.run), asked.run), earlier)
         named = {run.run for run in earlier}
@@ -117,6 +119,17 @@ def _guarded(lake: Lake, asked: Run, jobs: int | None) -> tuple[list[Run], Run]:
             chosen = _coarsened(lake, asked, spec, jobs)
     _refuse_told(lake, asked, chosen)
     return earlier, chosen
+
+
+def _is_coarser(released: Run, asked: Run) -> bool:
+    """Whether a released run is the coarser one that was released in the place of a run before."""
+    specs = [{name: part for name, part in run.spec.items() if name != "disclosure"} for run in (released, asked)]
+    sources = [{name: part for name, part in spec.pop("source").items() if name != "path"} for spec in specs]
+    careful = PROFILES.index(released.disclosure["profile"]) >= PROFILES.index(asked.disclosure["profile"])
+    same = (released.source_sha256, released.code) == (asked.source_sha256, asked.code)
+    return (
+        careful and same and specs[0] == specs[1] and sources[0] == sources[1] and {*asked.beside} <= {*released.beside}
+    )
 
 
 def _coarsened(lake: Lake, asked: Run, spec: AuditSpec, jobs: int | None) -> Run:
