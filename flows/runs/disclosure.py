@@ -126,9 +126,10 @@ def coarser(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, An
 
 def told_cells(rows: Sequence[Mapping[str, Any]], profile: str) -> list[str]:
     """Withheld cells of a publication that follow from it all the same, in words; restricted."""
-    wanted = POLICIES[profile].wanted
-    narrow = [row for row in rows if row["fate"] == "withheld_small" and (w := _width(row)) is not None and w < wanted]
-    return [f"{_cell_words(row)}: {row['least']} to {row['largest']}" for row in narrow]
+    least_width = POLICIES[profile].wanted
+    small_rows = [row for row in rows if row["fate"] == "withheld_small"]
+    narrow_rows = [row for row in small_rows if (width := _width(row)) is not None and width < least_width]
+    return [f"{_cell_words(row)}: {row['least']} to {row['largest']}" for row in narrow_rows]
 
 
 def _cell(row: Mapping[str, Any]) -> tuple[Any, ...]:
