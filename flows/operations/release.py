@@ -1,4 +1,4 @@
-"""Releases a run: the one door through which results leave the house, guarded against what earlier releases tell.
+"""Releases a run: the one door through which results leave the house, guarded against subtraction from earlier releases.
 
 One release at a time. The run has to verify, and its numbers have to have been decided together with every earlier
 release of the same rows, in whatever order the runs were made. If they were not, the run is audited again beside those
@@ -88,7 +88,7 @@ def release(root: str, run: str, folder: Path, jobs: int | None = None) -> Relea
 
 
 def _guarded(lake: Lake, requested: Run, jobs: int | None) -> tuple[list[Run], Run]:
-    """Earlier releases of the same rows, and the run to release: the one asked for, or a coarser one.
+    """Earlier releases of the same rows, and the run to release: the named one, or a coarser one.
 
     Raises:
         SpecError: nothing of these rows may leave beside what left before.
@@ -137,7 +137,7 @@ def _is_coarser(released: Run, requested: Run) -> bool:
 
 
 def _coarsened(lake: Lake, requested: Run, spec: AuditSpec, jobs: int | None) -> Run:
-    """The run beside earlier releases, audited here.
+    """The run audited again, together with earlier releases.
 
     Raises:
         SpecError: the run counts as published already, or its source changed.
@@ -157,7 +157,7 @@ def _coarsened(lake: Lake, requested: Run, spec: AuditSpec, jobs: int | None) ->
 
 
 def _refuse_told(lake: Lake, requested: Run, chosen: Run) -> None:
-    """Refuse a run that tells counts of few people.
+    """Refuse a run from which counts of few people follow.
 
     Raises:
         SpecError: the cells.
@@ -180,7 +180,7 @@ def _refuse_told(lake: Lake, requested: Run, chosen: Run) -> None:
 
 
 def closed_cells(lake: Lake, run: Run) -> list[str]:
-    """Counts of few people that follow from a run beside the earlier ones of its spec, in words; restricted."""
+    """Counts of few people that follow from a run and the earlier ones of its spec, in words; restricted."""
     spec = spec_of_run(read_manifest(lake, run.run), run.run)
     settings, stage = publishing.publish_settings(spec), STAGES["publish"]
     step = Step(stage.name, stage, settings, artifacts=publishing.given(spec))
@@ -199,7 +199,7 @@ def closed_cells(lake: Lake, run: Run) -> list[str]:
 
 
 def _written(lake: Lake, requested: Run, chosen: Run, folder: Path, earlier: Sequence[Run]) -> Released:
-    """Write a draft beside the folder, enter the release, and give the draft its name."""
+    """Write a draft next to the folder, enter the release, and give the draft its name."""
     manifest, signer = read_manifest(lake, chosen.run), trusted_signer(lake)
     files = {**report_anew(lake, chosen.run), README: readme(chosen)}
     time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

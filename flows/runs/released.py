@@ -101,7 +101,7 @@ _LARGEST: Final = 4_000_000
 
 
 class Certificate(BaseModel):
-    """What a released folder says of itself."""
+    """The content of a released folder, with digests."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -154,7 +154,7 @@ def certified(manifest: Mapping[str, Any], files: Mapping[str, bytes], time: str
 
 
 def readme(run: Run) -> bytes:
-    """The text that tells a receiver what the folder is and how to check it."""
+    """The text for a receiver: what the folder is and how to check it."""
     return f"""# {run.audit} {run.year}: released audit
 
 Run `{run.run}`, disclosure profile `{run.disclosure.get("profile")}`. Start with `report.html`.

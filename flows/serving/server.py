@@ -91,7 +91,7 @@ def application(site: Site) -> ASGIApp:
 
 
 def _released_figures(site: Site) -> Callable[[Request], None]:
-    """Refuses pages with figures of a run that could tell few people beside an earlier release of the same rows."""
+    """Refuses pages with figures of a run that could be subtracted from an earlier release of the same rows."""
 
     def look(request: Request) -> None:
         runs = [run for name, run in request.path_params.items() if name in ("run", "other")]

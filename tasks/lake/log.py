@@ -485,7 +485,7 @@ def published(lake: Lake) -> dict[str, int]:
 
 
 def released(lake: Lake) -> dict[str, int]:
-    """Run -> number of the first log entry of its release, whoever signed that: what left the house stays out."""
+    """Run -> number of the first log entry of its release, signed or not: what left the house stays out."""
     return {fact.released: n for n, fact in sorted(_facts(lake).items(), reverse=True) if fact.released}
 
 
