@@ -104,8 +104,8 @@ def beside(spec: AuditSpec, runs: Sequence[Run]) -> AuditSpec:
     unmatched = [run.run for run in runs if run.spec.get("row_id") != spec.row_id or not _handed_on(run)]
     if unmatched:
         raise SpecError(
-            f"{unmatched[0]} was released and has rows of this run, and they cannot be matched row by row: nothing "
-            "tells what follows from both. Audit with the row_id of that run, and with refusals.keep: all"
+            f"{unmatched[0]} was released and has rows of this run, and they cannot be matched row by row, so that "
+            "what follows from them is unknown. Audit with the row_id of that run, and with refusals.keep: all"
         )
     named = _beside(spec, [Earlier(run=run.run, tables=_handed_on(run)) for run in sorted(runs, key=lambda r: r.run)])
     return named.model_copy(update={"disclosure": named.disclosure.model_copy(update={"profile": profile})})

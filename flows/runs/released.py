@@ -47,7 +47,7 @@ def sharing(lake: Lake, run: Run) -> list[Run]:
     gone = [name for name in log.released(lake) if not lake.storage.exists(f"runs/{name}/manifest.json")]
     if gone:
         raise IntegrityError(
-            f"{gone[0]} was released and is not in the lake any more, so that nobody can tell what follows from it; "
+            f"{gone[0]} was released and is not in the lake any more, and what follows from it is unknown; "
             "restore its files from a copy"
         )
     return [other for other in published_runs(lake) if other.run != run.run and _shares(lake, run, other)]
