@@ -1,4 +1,4 @@
-"""Releases a run: the one door through which results leave the house, guarded against subtraction from earlier releases.
+"""Releases a run: the one door through which results leave the house, safe from subtraction of earlier releases.
 
 One release at a time. The run has to verify, and its numbers have to have been decided together with every earlier
 release of the same rows, in whatever order the runs were made. If they were not, the run is audited again beside those
