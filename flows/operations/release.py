@@ -1,4 +1,4 @@
-"""Releases a run: the one door through which results leave the house, guarded against what earlier releases tell.
+"""Releases a run: the one door through which results leave the house, safe from subtraction of earlier releases.
 
 One release at a time. The run has to verify, and its numbers have to have been decided together with every earlier
 release of the same rows, in whatever order the runs were made. If they were not, the run is audited again beside those
@@ -17,7 +17,7 @@ from typing import Final
 from uuid import uuid4
 
 from flows.launch.audit import run_audit
-from flows.runs.disclosure import beside, coarser, read_rows, told_cells
+from flows.runs.disclosure import PROFILES, beside, coarser, read_rows, told_cells
 from flows.runs.given import where_it_lies
 from flows.runs.index import Run, read_manifest, run_of
 from flows.runs.released import CERTIFICATE, README, certified, readme, require_new, sharing, write_folder, written
@@ -80,67 +80,84 @@ def release(root: str, run: str, folder: Path, jobs: int | None = None) -> Relea
         require_chain(lake)
         trusted_signer(lake)  # before the run is audited again
         verify_run(root, run)
-        asked = run_of(lake, run)
-        earlier, chosen = _guarded(lake, asked, jobs)
+        requested = run_of(lake, run)
+        earlier, chosen = _guarded(lake, requested, jobs)
         with at_work(lake, command_id()):
             verify_run(root, chosen.run)
-            return _written(lake, asked, chosen, folder, earlier)
+            return _written(lake, requested, chosen, folder, earlier)
 
 
-def _guarded(lake: Lake, asked: Run, jobs: int | None) -> tuple[list[Run], Run]:
-    """Earlier releases of the same rows, and the run to release: the one asked for, or a coarser one.
+def _guarded(lake: Lake, requested: Run, jobs: int | None) -> tuple[list[Run], Run]:
+    """Earlier releases of the same rows, and the run to release: the named one, or a coarser one.
 
     Raises:
         SpecError: nothing of these rows may leave beside what left before.
     """
-    profile = asked.disclosure["profile"]
+    profile = requested.disclosure["profile"]
     if profile == "internal":
         raise SpecError(
-            f"{asked.run} has the profile internal: nothing is withheld in it, and it is not to be released"
+            f"{requested.run} has the profile internal: nothing is withheld in it, and it is not to be released"
         )
-    earlier = sharing(lake, asked)
-    if asked.run in log.released(lake):
-        return earlier, asked
+    earlier = sharing(lake, requested)
+    if requested.run in log.released(lake):
+        return earlier, requested
     if profile == "published":
         withholding = [run.run for run in earlier if run.disclosure["profile"] != "published"]
         if withholding:
             raise SpecError(
-                f"{asked.run} withholds nothing, and {withholding[0]} was released over the same rows and withholds "
-                "counts of few people: all of them would follow. Audit under the profile of that release"
+                f"{requested.run} withholds nothing, and {withholding[0]} was released over the same rows and "
+                "withholds counts of few people: all of them would follow. Audit under the profile of that release"
             )
-        return earlier, asked
-    chosen = asked
+        return earlier, requested
+    chosen = requested
+    if again := [run for run in earlier if _is_coarser(run, requested)]:
+        return [run for run in earlier if run not in again], again[-1]
     if earlier:
-        spec = beside(spec_of_run(read_manifest(lake, asked.run), asked.run), earlier)
+        spec = beside(spec_of_run(read_manifest(lake, requested.run), requested.run), earlier)
         named = {run.run for run in earlier}
-        if spec.disclosure.profile != profile or not named <= {*asked.beside}:
-            chosen = _coarsened(lake, asked, spec, jobs)
-    _refuse_told(lake, asked, chosen)
+        if spec.disclosure.profile != profile or not named <= {*requested.beside}:
+            chosen = _coarsened(lake, requested, spec, jobs)
+    _refuse_told(lake, requested, chosen)
     return earlier, chosen
 
 
-def _coarsened(lake: Lake, asked: Run, spec: AuditSpec, jobs: int | None) -> Run:
-    """The run beside earlier releases, audited here.
+def _is_coarser(released: Run, requested: Run) -> bool:
+    """Whether a released run is the coarser one that was released in the place of a run before."""
+    specs = [{name: part for name, part in run.spec.items() if name != "disclosure"} for run in (released, requested)]
+    sources = [{name: part for name, part in spec.pop("source").items() if name != "path"} for spec in specs]
+    careful = PROFILES.index(released.disclosure["profile"]) >= PROFILES.index(requested.disclosure["profile"])
+    same = (released.source_sha256, released.code) == (requested.source_sha256, requested.code)
+    return (
+        careful
+        and same
+        and specs[0] == specs[1]
+        and sources[0] == sources[1]
+        and {*requested.beside} <= {*released.beside}
+    )
+
+
+def _coarsened(lake: Lake, requested: Run, spec: AuditSpec, jobs: int | None) -> Run:
+    """The run audited again, together with earlier releases.
 
     Raises:
         SpecError: the run counts as published already, or its source changed.
     """
-    if asked.protected:
+    if requested.protected:
         raise SpecError(
-            f"{asked.run} is marked as published (protect) and was not audited together with what was released since. "
-            f"If nothing of it left the house, take the mark away with `evenhand protect {asked.run} --off`"
+            f"{requested.run} is marked as published (protect) and was not audited together with what was released "
+            f"since. If nothing of it left the house, take the mark away with `evenhand protect {requested.run} --off`"
         )
-    again = run_of(lake, run_audit(where_it_lies(lake, asked.run, spec), lake.location, jobs).run)
-    if again.source_sha256 != asked.source_sha256:
+    again = run_of(lake, run_audit(where_it_lies(lake, requested.run, spec), lake.location, jobs).run)
+    if again.source_sha256 != requested.source_sha256:
         raise SpecError(
-            f"the source of {asked.run} is another one today: {again.run} was audited in its place; look at that run, "
-            "and release it"
+            f"the source of {requested.run} is another one today: {again.run} was audited in its place; look at that "
+            "run, and release it"
         )
     return again
 
 
-def _refuse_told(lake: Lake, asked: Run, chosen: Run) -> None:
-    """Refuse a run that tells counts of few people.
+def _refuse_told(lake: Lake, requested: Run, chosen: Run) -> None:
+    """Refuse a run from which counts of few people follow.
 
     Raises:
         SpecError: the cells.
@@ -148,21 +165,22 @@ def _refuse_told(lake: Lake, asked: Run, chosen: Run) -> None:
     rows = read_rows(lake, chosen.partitions, PUBLICATION.name)
     if rows is None:
         raise SpecError(f"{chosen.run} was made before the disclosure pass; audit again")
-    told = told_cells(rows, chosen.disclosure["profile"])
+    cells = told_cells(rows, chosen.disclosure["profile"])
     closed = read_rows(lake, chosen.partitions, PUBLICATION_BESIDE.name) or []
     if any(row["closed"] for row in closed):
-        told += [cell for cell in closed_cells(lake, chosen) if cell not in told]
-    if told:
-        others = ", ".join(chosen.beside)
+        cells += [cell for cell in closed_cells(lake, chosen) if cell not in cells]
+    if cells:
+        beside_runs = f" beside {', '.join(chosen.beside)}" if chosen.beside else ""
+        remainder = f"; and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
         raise SpecError(
-            f"{asked.run} is not released: counts of few people would follow from it"
-            f"{f' beside {others}' if others else ''}, whatever is withheld. Merge groups, or leave rows out that "
-            f"differ. {_listed(told)}"
+            f"{requested.run} is not released: counts of few people would follow from it{beside_runs}, however "
+            "much is withheld. Merge groups, or leave rows out that differ. "
+            f"Cells (restricted): {'; '.join(cells[:_NAMED])}{remainder}"
         )
 
 
 def closed_cells(lake: Lake, run: Run) -> list[str]:
-    """Counts of few people that follow from a run beside the earlier ones of its spec, in words; restricted."""
+    """Counts of few people that follow from a run and the earlier ones of its spec, in words; restricted."""
     spec = spec_of_run(read_manifest(lake, run.run), run.run)
     settings, stage = publishing.publish_settings(spec), STAGES["publish"]
     step = Step(stage.name, stage, settings, artifacts=publishing.given(spec))
@@ -180,13 +198,8 @@ def closed_cells(lake: Lake, run: Run) -> list[str]:
     return out
 
 
-def _listed(cells: Sequence[str]) -> str:
-    more = f"; and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
-    return "Cells (restricted): " + "; ".join(cells[:_NAMED]) + more
-
-
-def _written(lake: Lake, asked: Run, chosen: Run, folder: Path, earlier: Sequence[Run]) -> Released:
-    """Write a draft beside the folder, enter the release, and give the draft its name."""
+def _written(lake: Lake, requested: Run, chosen: Run, folder: Path, earlier: Sequence[Run]) -> Released:
+    """Write a draft next to the folder, enter the release, and give the draft its name."""
     manifest, signer = read_manifest(lake, chosen.run), trusted_signer(lake)
     files = {**report_anew(lake, chosen.run), README: readme(chosen)}
     time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -212,17 +225,13 @@ def _written(lake: Lake, asked: Run, chosen: Run, folder: Path, earlier: Sequenc
         raise InfrastructureError(f"{folder} cannot be written ({error.strerror}); release again") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+    publications = [read_rows(lake, run.partitions, PUBLICATION.name) or [] for run in (requested, chosen)]
     return Released(
         chosen.run,
         str(folder),
         len(files),
         entry.n,
         tuple(run.run for run in earlier),
-        tuple(_changes(lake, asked, chosen)) if chosen.run != asked.run else (),
+        tuple(coarser(*publications)) if chosen.run != requested.run else (),
         certificate.signature.key if certificate.signature else "",
     )
-
-
-def _changes(lake: Lake, asked: Run, chosen: Run) -> list[str]:
-    before, after = (read_rows(lake, run.partitions, PUBLICATION.name) or [] for run in (asked, chosen))
-    return coarser(before, after)

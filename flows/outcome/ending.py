@@ -280,7 +280,7 @@ def _pattern(name: str, **words: object) -> str:
 
 
 def checks_of(lake: Lake, run: Run) -> Checks:
-    """The checks of a run, as published; no rows beside an earlier release that it was not audited together with.
+    """The checks of a run, as published; no rows where an earlier release was not audited together with it.
 
     Raises:
         IntegrityError: the table is not the one that was written.

@@ -104,8 +104,8 @@ def beside(spec: AuditSpec, runs: Sequence[Run]) -> AuditSpec:
     unmatched = [run.run for run in runs if run.spec.get("row_id") != spec.row_id or not _handed_on(run)]
     if unmatched:
         raise SpecError(
-            f"{unmatched[0]} was released and has rows of this run, and they cannot be matched row by row: nothing "
-            "tells what follows from both. Audit with the row_id of that run, and with refusals.keep: all"
+            f"{unmatched[0]} was released and has rows of this run, and they cannot be matched row by row, so that "
+            "what follows from them is unknown. Audit with the row_id of that run, and with refusals.keep: all"
         )
     named = _beside(spec, [Earlier(run=run.run, tables=_handed_on(run)) for run in sorted(runs, key=lambda r: r.run)])
     return named.model_copy(update={"disclosure": named.disclosure.model_copy(update={"profile": profile})})
@@ -126,9 +126,10 @@ def coarser(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, An
 
 def told_cells(rows: Sequence[Mapping[str, Any]], profile: str) -> list[str]:
     """Withheld cells of a publication that follow from it all the same, in words; restricted."""
-    wanted = POLICIES[profile].wanted
-    narrow = [row for row in rows if row["fate"] == "withheld_small" and (w := _width(row)) is not None and w < wanted]
-    return [f"{_cell_words(row)}: {row['least']} to {row['largest']}" for row in narrow]
+    least_width = POLICIES[profile].wanted
+    small_rows = [row for row in rows if row["fate"] == "withheld_small"]
+    narrow_rows = [row for row in small_rows if (width := _width(row)) is not None and width < least_width]
+    return [f"{_cell_words(row)}: {row['least']} to {row['largest']}" for row in narrow_rows]
 
 
 def _cell(row: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -234,7 +234,7 @@ def published_beside(lake: Lake, run: str) -> list[str]:
 
 
 def not_shown_beside(lake: Lake, run: str) -> list[str]:
-    """Released runs beside which pages, alerts and artifacts show no figures of a run; none of one that was released.
+    """Released runs that keep figures of a run off pages, alerts and artifacts; none for a run that was released.
 
     The run was not audited together with them: their figures and its own could tell few people by subtraction. Where
     nothing is withheld in both, since their rows are public, nothing is told.

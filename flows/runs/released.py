@@ -16,12 +16,10 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 import pandas as pd
-import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from flows.runs.index import Run, published_runs, shares_rows
 from flows.runs.signatures import Demand
-from schemas.artifact import Artifact
 from schemas.errors import InfrastructureError, IntegrityError, SpecError
 from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS
 from tasks.lake import log
@@ -49,7 +47,7 @@ def sharing(lake: Lake, run: Run) -> list[Run]:
     gone = [name for name in log.released(lake) if not lake.storage.exists(f"runs/{name}/manifest.json")]
     if gone:
         raise IntegrityError(
-            f"{gone[0]} was released and is not in the lake any more, so that nobody can tell what follows from it; "
+            f"{gone[0]} was released and is not in the lake any more, and what follows from it is unknown; "
             "restore its files from a copy"
         )
     return [other for other in published_runs(lake) if other.run != run.run and _shares(lake, run, other)]
@@ -68,14 +66,14 @@ def _alike(lake: Lake, run: Run, other: Run) -> bool:
     columns = sorted(set(frames[0]) & set(frames[1]))
     if len(columns) < 2 or not all(map(len, frames)):
         return False
-    counted = [frame[columns].astype(str).agg("\x1f".join, axis=1).value_counts() for frame in frames]
-    single = [set(counts.index[counts == 1]) for counts in counted]
+    counts_of_rows = [frame[columns].astype(str).agg("\x1f".join, axis=1).value_counts() for frame in frames]
+    single = [set(counts.index[counts == 1]) for counts in counts_of_rows]
     fewest = min(map(len, single))
     if fewest >= _UNIQUE:
         return len(single[0] & single[1]) >= _ALIKE * fewest
-    both = counted[0].index.intersection(counted[1].index)
-    common = int(pd.concat([counts[both] for counts in counted], axis=1).min(axis=1).sum())
-    return common >= _NEARLY_ALL * min(int(counts.sum()) for counts in counted)
+    alike = counts_of_rows[0].index.intersection(counts_of_rows[1].index)
+    common = int(pd.concat([counts[alike] for counts in counts_of_rows], axis=1).min(axis=1).sum())
+    return common >= _NEARLY_ALL * min(int(counts.sum()) for counts in counts_of_rows)
 
 
 def _rows(lake: Lake, run: Run) -> pd.DataFrame:
@@ -86,15 +84,10 @@ def _rows(lake: Lake, run: Run) -> pd.DataFrame:
     rows = lake.read(tables[APPLICATIONS.name])
     rows = rows.drop_columns([name for name in ("source_row", "exempt") if name in rows.column_names])
     frame = rows.to_pandas().set_index("row_id")
-    groups = _groups(lake, tables[MEMBERSHIPS.name]).reindex(frame.index)
-    return frame.join(groups, rsuffix=" group")
-
-
-def _groups(lake: Lake, memberships: Artifact) -> pd.DataFrame:
-    table = lake.read(memberships)
-    names = pc.unique(table["protected_attribute"]).to_pylist()
-    wide = table.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group")
-    return wide.rename(columns={name: f"group {name}" for name in names})
+    memberships = lake.read(tables[MEMBERSHIPS.name]).to_pandas()
+    groups = memberships.pivot(index="row_id", columns="protected_attribute", values="group").add_prefix("group ")
+    joined = pd.concat([frame, groups.reindex(frame.index)], axis=1)
+    return joined.loc[:, ~joined.columns.duplicated()]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -108,7 +101,7 @@ _LARGEST: Final = 4_000_000
 
 
 class Certificate(BaseModel):
-    """What a released folder says of itself."""
+    """The content of a released folder, with digests."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -161,7 +154,7 @@ def certified(manifest: Mapping[str, Any], files: Mapping[str, bytes], time: str
 
 
 def readme(run: Run) -> bytes:
-    """The text that tells a receiver what the folder is and how to check it."""
+    """The text for a receiver: what the folder is and how to check it."""
     return f"""# {run.audit} {run.year}: released audit
 
 Run `{run.run}`, disclosure profile `{run.disclosure.get("profile")}`. Start with `report.html`.
@@ -269,7 +262,11 @@ def _certificate(folder: Path) -> Certificate:
         ) from error
     except (OSError, ValidationError, RecursionError) as error:
         raise IntegrityError(f"{path} cannot be read as the certificate of a released folder") from error
-    if wrong := [name for name in certificate.files if name == CERTIFICATE or not _plain(name)]:
+    if wrong := [
+        name
+        for name in certificate.files
+        if name == CERTIFICATE or "\\" in name or not name.isprintable() or {"", ".", ".."} & {*name.split("/")}
+    ]:
         raise IntegrityError(f"{path} names {wrong[0]!r}, which is no file below the folder")
     if content != written(certificate):
         raise IntegrityError(f"{path} says the same in other bytes than were written")
@@ -279,11 +276,6 @@ def _certificate(folder: Path) -> Certificate:
 def written(certificate: Certificate) -> bytes:
     """The bytes of a certificate."""
     return json.dumps(certificate.model_dump(mode="json"), indent=1, ensure_ascii=False).encode()
-
-
-def _plain(name: str) -> bool:
-    parts = name.split("/")
-    return name.isprintable() and "\\" not in name and all(part not in ("", ".", "..") for part in parts)
 
 
 def _entries(folder: Path, below: str = "") -> Iterator[tuple[str, int]]:

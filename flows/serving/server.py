@@ -91,18 +91,18 @@ def application(site: Site) -> ASGIApp:
 
 
 def _released_figures(site: Site) -> Callable[[Request], None]:
-    """Refuses pages with figures of a run that could tell few people beside an earlier release of the same rows."""
+    """Refuses pages with figures of a run that could be subtracted from an earlier release of the same rows."""
 
     def look(request: Request) -> None:
         runs = [run for name, run in request.path_params.items() if name in ("run", "other")]
         if request.method == "POST" or request.url.path.endswith(_WITHOUT_FIGURES):
             return
         for run in runs:
-            if others := not_shown_beside(site.known().lake, run):
+            if released_runs := not_shown_beside(site.known().lake, run):
                 raise HTTPException(
                     403,
-                    f"{', '.join(others)} was released over the same rows, and {run} was not audited together with it: "
-                    f"its figures are shown by a server with --restricted alone. Run evenhand release {run}",
+                    f"{', '.join(released_runs)} was released over the same rows, and {run} was not audited together "
+                    f"with it: its figures are shown by a server with --restricted alone. Run evenhand release {run}",
                 )
 
     return look

@@ -646,36 +646,41 @@ def together(crowd: Crowd, lacking: Sequence[tuple[str, str]], runs: Sequence[Ea
 def _apart(people: People, crowd: Crowd, earlier: Earlier) -> tuple[People, list[Population]]:
     """Who is in a place or group of one run alone, or denied in one run alone, and the people with these places.
 
-    A place is compared with the one of the same kind, by the groups of this run. Where rows changed their group, each
-    run's members are compared by its own groups.
+    A place is compared with the one of the same kind, by the groups of this run. Rows that changed their group are a
+    group of an attribute of their own, by the group that they have in each run.
     """
     bases, events, out = dict(people.bases), dict(people.events), list[Population]()
-    moved = {name: rows for name in (a.name for a in crowd.named) if (rows := _moved(people, name, earlier)).any()}
+    attributes: dict[str, Attribute] = {}
+    movers = {name: rows for name in (a.name for a in crowd.named) if (rows := _moved(people, name, earlier)).any()}
     for place in [place for place in people.bases if not place.run and place._replace(run=earlier.run) in people.bases]:
         for run, other in (("", earlier.run), (earlier.run, "")):
-            mine, theirs = people.bases[place._replace(run=run)], people.bases[place._replace(run=other)]
+            inside, theirs = people.bases[place._replace(run=run)], people.bases[place._replace(run=other)]
             happened = people.events.get(Event(DENIED, place.decision_maker, run))
             so_there = people.events.get(Event(DENIED, place.decision_maker, other))
             apart = f"{run or 'this run'} without {other or 'this run'}"
             alone = place._replace(run=apart)
-            bases[alone] = mine & ~theirs
+            bases[alone] = inside & ~theirs
             if happened is not None:
                 events[Event(DENIED, place.decision_maker, alone.run)] = happened
             if happened is not None and so_there is not None and place.decision_maker == LENDER:
                 denied_alone = place._replace(run=f"{apart}, denied")
-                bases[denied_alone] = mine & theirs & happened & ~so_there
+                bases[denied_alone] = inside & theirs & happened & ~so_there
                 if bases[denied_alone].any():
                     out += _groups_in(crowd.named, denied_alone)
             out += _groups_in(crowd.named, alone)
-            for attribute in (attribute for attribute in crowd.named if attribute.name in moved):
-                changed = place._replace(run=f"{apart}, by {attribute.name}")
-                bases[changed] = mine & (~theirs | moved[attribute.name])
+            for name, rows in movers.items():  # a function of groups: the auditor would cross a place with all of them
+                own = people.attribute(earlier.called(name) if run else name)
+                codes = np.where(rows, own.codes, -1)
+                changed = Attribute(f"{own.name}, changed", own.columns, own.groups, codes)
+                attributes[changed.name] = changed
+                common = place._replace(run=f"{run or 'this run'} and {other or 'this run'}")
+                bases[common] = inside & theirs
                 if happened is not None:
-                    events[Event(DENIED, place.decision_maker, changed.run)] = happened
-                name = earlier.called(attribute.name) if run else attribute.name
-                groups = people.attribute(name).groups
-                out += [whole for whole in _groups_in([Named(name, (), groups)], changed) if whole.group != ALL]
-    return replace(people, bases=bases, events=events), out
+                    events[Event(DENIED, place.decision_maker, common.run)] = happened
+                named = [Named(changed.name, (), tuple(np.array(own.groups)[np.unique(codes[codes >= 0])]))]
+                out += [population for population in _groups_in(named, common) if population.group != ALL]
+    everyone = (*people.attributes, *attributes.values())
+    return replace(people, attributes=everyone, bases=bases, events=events), out
 
 
 def _moved(people: People, name: str, earlier: Earlier) -> Bools:

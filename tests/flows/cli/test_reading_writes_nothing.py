@@ -91,15 +91,15 @@ def test_a_server_of_a_read_only_lake_answers(tmp_path: Path) -> None:
         ["unshare", "-m", "sh", "-c", f"{mount} && {serve}"],
         cwd=REPOSITORY, env=environment(None), stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
+    assert process.stdout is not None
     try:
-        assert process.stdout is not None
         address = process.stdout.readline().strip()
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
         with opener.open(address) as answer:
             assert answer.status == 200
     finally:
         process.terminate()
-        process.wait()
+        process.communicate()
 
 
 def test_modes_are_never_changed_outside_of_the_lake(tmp_path: Path) -> None:

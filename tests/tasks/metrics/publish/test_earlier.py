@@ -168,3 +168,21 @@ def test_a_row_that_an_edition_lacks_has_the_groups_of_rows_like_it() -> None:
     assert 63 not in now, "63 less 60 tells the three"
     assert beside[1].outcome.beside >= 1
     assert beside[1].outcome.closed == ()
+
+
+def test_three_who_changed_their_group_between_two_runs_are_not_told() -> None:
+    """Three denied people whom the second run has in another group."""
+    sizes = (("white", 90), ("Black", 60))
+    people = [Person(race, "no", i % 3 > 0, False, f"{race}{i}") for race, n in sizes for i in range(n)]
+    three = [person.row for person in people if person.race == "Black" and not person.approved][:3]
+    changed = [person._replace(race="white") if person.row in three else person for person in people]
+    first, _ = published(people, "public")
+    beside, fates = published(changed, "public", before={"first": first})
+    assert fates.outcome.closed == ()
+    spans = []
+    for tables in (first, beside):
+        rows = tables[PUBLICATION.name].to_pylist()
+        row = next(r for r in rows if (r["group"], r["event"], r["base"]) == ("Black", "", "source"))
+        spans.append((row["low"], 10_000 if row["high"] is None else row["high"]))
+    (low, high), (then, last) = spans
+    assert high - then - (low - last) >= POLICIES["public"].wanted, "three less is not told"
