@@ -116,10 +116,10 @@ def _read_little() -> None:
     def sending(session: Session, request: Any, **options: Any) -> Any:
         answer = send(session, request, **{**options, "stream": True, "allow_redirects": False})
         answer._content = answer.raw.read(MOST_ANSWER, decode_content=True)
-        answer._content_consumed = True  # type: ignore[attr-defined]
+        answer._content_consumed = True
         return answer
 
-    Session.send = sending  # type: ignore[method-assign]
+    Session.send = sending  # type: ignore[method-assign,assignment]
 
 
 def _sent(address: str, subject: str, text: str) -> str:
