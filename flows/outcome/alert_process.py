@@ -104,7 +104,7 @@ def main() -> None:
 
 
 def _end_with_sender() -> None:
-    """End once whoever started this is gone, which closes the input."""
+    """End with the process that started this one: its end closes the input."""
     sys.stdin.read()
     os._exit(1)
 
@@ -144,7 +144,7 @@ def _sent(address: str, subject: str, text: str) -> str:
             if not service.add(address):
                 return "no service of apprise has an address like this one; see docs/alerts.md"
             if "format=" not in address:  # some services make HTML of it, in which no line breaks
-                for server in service.servers:
+                for server in service:
                     server.notify_format = NotifyFormat.TEXT
             if service.notify(body=text, title=subject, body_format=NotifyFormat.TEXT):
                 return ""

@@ -311,7 +311,7 @@ def transfer(client: httpx.Client, url: str, part: Partial, tell: Tell, met: boo
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a file may have of bytes and take of seconds, however often it is asked for."""
+    """Limits of bytes and seconds of a file, over all its requests."""
 
     most: int
     until: float

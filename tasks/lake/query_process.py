@@ -1,4 +1,4 @@
-"""Runs a reader's query in a separate process, whose memory the system limits and which is killed after its time.
+"""Runs a reader's query in a separate process: the system limits its memory, and it is killed after its time.
 
 DuckDB's own limits do not count every allocation of a function, and its planner does not look whether it was asked to
 stop. The process limits its address space before it sees the query, and the command kills it when the time is over.
