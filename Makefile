@@ -100,8 +100,9 @@ lock: $(STAMP)
 # IMAGE=evenhand:0.2.0: with the packages of Debian in that image
 DPKG := dpkg-query --show --showformat '$${Package} $${Version} $${Architecture}\n'
 sbom: $(STAMP)
-	@$(if $(IMAGE),docker run --rm --entrypoint sh $(IMAGE) -c "$(subst $$,\$$,$(DPKG))" > sbom.packages,rm -f sbom.packages)
+	@$(if $(IMAGE),docker run --rm --entrypoint sh $(IMAGE) -c "$(subst $$,\$$,$(DPKG))" > sbom.packages,true)
 	$(BIN)/python deployments/sbom.py sbom.cdx.json $(if $(IMAGE),sbom.packages)
+	@rm -f sbom.packages
 
 format: $(STAMP)
 	$(BIN)/ruff format .
