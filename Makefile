@@ -15,7 +15,7 @@ help:
 	@echo "make test-long  set up and run the longest tests, which CI leaves out"
 	@echo "make docs       write the reference pages (tables, settings, spec keys, commands), the glossary and the schema of report.json"
 	@echo "make lock       write the locks of all libraries with their hashes (UPGRADE=--upgrade for newer versions)"
-	@echo "make sbom       write sbom.cdx.json, the list of what an installation runs on"
+	@echo "make sbom       write sbom.cdx.json, the list of what an image runs on (IMAGE=NAME: with its packages of Debian)"
 	@echo "make format     format the code"
 	@echo "make site       build the documentation into site/, which a browser opens without a server (make docs does it, too)"
 	@echo "make docs-check build the site, check its links, words and reading ease, and run the code of its pages (some minutes)"
@@ -97,8 +97,12 @@ docs-check: $(STAMP) site
 lock: $(STAMP)
 	$(BIN)/python deployments/locks.py $(UPGRADE)
 
+# IMAGE=evenhand:0.2.0: with the packages of Debian in that image
+DPKG := dpkg-query --show --showformat '$${Package} $${Version} $${Architecture}\n'
 sbom: $(STAMP)
-	$(BIN)/python deployments/sbom.py sbom.cdx.json
+	@$(if $(IMAGE),docker run --rm --entrypoint sh $(IMAGE) -c "$(subst $$,\$$,$(DPKG))" > sbom.packages,true)
+	$(BIN)/python deployments/sbom.py sbom.cdx.json $(if $(IMAGE),sbom.packages)
+	@rm -f sbom.packages
 
 format: $(STAMP)
 	$(BIN)/ruff format .

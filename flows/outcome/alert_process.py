@@ -14,8 +14,11 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import wraps
+from pathlib import Path
 from typing import IO, Any, Final, cast
 from urllib.parse import unquote, urlsplit
+
+import flows
 
 SECONDS: Final = 30.0
 """Of the clock for one address."""
@@ -40,11 +43,11 @@ def send_apart(addresses: Mapping[str, str], subject: str, text: str, seconds: f
     """
     reasons: dict[str, str] = {}
     while len(reasons) < len(addresses):
-        left = {name: address for name, address in addresses.items() if name not in reasons}
-        answered = _answers(left, subject, text, seconds)
-        reasons |= answered
-        if len(answered) < len(left):  # the next one ended the process, or took too long
-            name = next(name for name in left if name not in answered)
+        remaining = {name: address for name, address in addresses.items() if name not in reasons}
+        results = _answers(remaining, subject, text, seconds)
+        reasons |= results
+        if len(results) < len(remaining):  # the next address ended the process, or took too long
+            name = next(name for name in remaining if name not in results)
             reasons[name] = f"it took longer than {seconds:g} s, or ended the process that sends"
     return reasons
 
@@ -53,8 +56,8 @@ def _answers(addresses: Mapping[str, str], subject: str, text: str, seconds: flo
     """What came back, until a process is over or is killed."""
     order = json.dumps({"addresses": addresses, "subject": subject, "text": text})
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-m", _MODULE]
+    environment = os.environ | {"PYTHONPATH": str(Path(flows.__file__).parents[1])}
+    command = [sys.executable, "-P", "-m", _MODULE]  # without modules of the working directory
     reasons: dict[str, str] = {}
     with subprocess.Popen(command, env=environment, text=True, start_new_session=True, **pipes) as process:  # noqa: S603
         patience = threading.Timer(_LOADING_SECONDS, process.kill)
@@ -101,7 +104,7 @@ def main() -> None:
 
 
 def _end_with_sender() -> None:
-    """End once whoever started this is gone, which closes the input."""
+    """End with the process that started this one: its end closes the input."""
     sys.stdin.read()
     os._exit(1)
 
@@ -116,10 +119,10 @@ def _read_little() -> None:
     def sending(session: Session, request: Any, **options: Any) -> Any:
         answer = send(session, request, **{**options, "stream": True, "allow_redirects": False})
         answer._content = answer.raw.read(MOST_ANSWER, decode_content=True)
-        answer._content_consumed = True  # type: ignore[attr-defined]
+        answer._content_consumed = True
         return answer
 
-    Session.send = sending  # type: ignore[method-assign]
+    Session.send = sending  # type: ignore[method-assign,assignment]
 
 
 def _sent(address: str, subject: str, text: str) -> str:
@@ -141,7 +144,7 @@ def _sent(address: str, subject: str, text: str) -> str:
             if not service.add(address):
                 return "no service of apprise has an address like this one; see docs/alerts.md"
             if "format=" not in address:  # some services make HTML of it, in which no line breaks
-                for server in service.servers:
+                for server in service:
                     server.notify_format = NotifyFormat.TEXT
             if service.notify(body=text, title=subject, body_format=NotifyFormat.TEXT):
                 return ""

@@ -168,8 +168,8 @@ def _unknown(addresses: Mapping[str, str]) -> Iterator[SpecError]:
             scheme, colon, rest = address.partition("://")
             keys = [key.lower().lstrip("+-: ") for key, _ in parse_qsl(rest.partition("?")[2], keep_blank_values=True)]
             if not colon or scheme.strip().lower() not in SCHEMES:
-                known = ", ".join(sorted(SCHEMES))
-                yield SpecError(f"an address begins with one of {known} and ://; give one of these", ("to", name))
+                schemes = ", ".join(sorted(SCHEMES))
+                yield SpecError(f"an address begins with one of {schemes} and ://; give one of these", ("to", name))
             elif strange := [key for key in keys if key in _REFUSED or key.startswith("pgp")]:
                 words = f"the parameter {strange[0]!r} names a file or another address; leave it out"
                 yield SpecError(words, ("to", name))

@@ -297,7 +297,7 @@ class Connection(H11Protocol):
     """Bytes of answers that its reader had not taken at the last look; 0 if few or none wait."""
     since: float = 0.0
     """When it began to be idle."""
-    known: bool = False
+    has_session: bool = False
     """Whether a request of it had the cookie of a session."""
 
     @property
@@ -310,11 +310,15 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self._wait()
         every = [connection for connection in self.connections if isinstance(connection, Connection)]
-        own = [connection for connection in every if connection._address == self._address]
-        if len(every) > MOST_CONNECTIONS or len(own) > MOST_OF_ADDRESS:
-            crowd = own if len(own) > MOST_OF_ADDRESS else every
-            others = [one for one in crowd if one is not self and (one.idle or one._unread)]
-            first = min(others, key=lambda one: (one.known, not one._unread, one.since), default=self)
+        of_address = [connection for connection in every if connection._address == self._address]
+        if len(every) > MOST_CONNECTIONS or len(of_address) > MOST_OF_ADDRESS:
+            crowd = of_address if len(of_address) > MOST_OF_ADDRESS else every
+            candidates = [connection for connection in crowd if connection is not self and connection._can_leave]
+            first = min(
+                candidates,
+                key=lambda connection: (connection.has_session, not connection._unread, connection.since),
+                default=self,
+            )
             self.connections.discard(first)
             first._leave()
 
@@ -385,6 +389,10 @@ class Connection(H11Protocol):
             self.transport.abort()
         elif not self.transport.is_closing():
             self.transport.close()
+
+    @property
+    def _can_leave(self) -> bool:
+        return self.idle or bool(self._unread)
 
     @property
     def _address(self) -> str:
@@ -532,7 +540,7 @@ class Guard:
             state = scope.setdefault("state", {})
             state["cookie"] = cookie
             if isinstance(connection := state.get("connection"), Connection):
-                connection.known = True
+                connection.has_session = True
             await self._counted(scope, receive, send, headers.get("content-length", "0"))
 
     async def _open(self, scope: Scope, send: Send, token: str, query: str) -> None:
@@ -560,9 +568,9 @@ class Guard:
         if self._begun.total() >= MOST_BEGUN or self._begun[address] >= MOST_BEGUN // 2:
             await say(send, 503, _TOO_MANY, {"retry-after": "5"})
             return
-        with ExitStack() as held:
+        with ExitStack() as places:
             self._begun[address] += 1
-            held.callback(self._end, address)
+            places.callback(self._end, address)
             try:
                 receive_body = await read(receive, length, self.body_seconds)
             except GoneError:
@@ -579,10 +587,10 @@ class Guard:
             except TimeoutError:
                 await say(send, 503, _TOO_MANY, {"retry-after": "5"})
                 return
-            held.callback(self._room.release)
+            places.callback(self._room.release)
 
             async def sending(message: Message) -> None:
-                held.close()
+                places.close()
                 await send(message)
 
             await self.app(scope, receive_body, sending)

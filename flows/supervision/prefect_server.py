@@ -159,7 +159,7 @@ def prefect_api(lake: Lake, *, wait: bool = True) -> Iterator[None]:
 
 @contextmanager
 def _explaining_full_disk(local: Path) -> Iterator[None]:
-    """Name the disk where the server could not write its database: it answers with an error of its own.
+    """Name the disk where the server could not write its database: its answer is an error without that reason.
 
     Raises:
         InfrastructureError: the disk is full.

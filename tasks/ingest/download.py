@@ -28,6 +28,8 @@ from tasks.pipeline.progress import terminal
 # Scope: status, headers and first bytes of one answer. Retries: ``download``.
 
 
+log = logging.getLogger("evenhand")
+
 SNIFFED = 512
 """Bytes at the start of a body that are looked at."""
 
@@ -84,7 +86,23 @@ def described(answer: httpx.Response, url: str) -> tuple[RemoteFile, int | None]
     return RemoteFile(url, answer.headers.get("etag"), answer.headers.get("last-modified"), size), start
 
 
-def check_status(answer: httpx.Response, requested_url: httpx.URL) -> None:
+def check_redirect(answer: httpx.Response) -> None:
+    """Follow no redirect out of encryption, and name one to another host; called before the next request.
+
+    Raises:
+        InfrastructureError: an encrypted address leads to one that is not.
+    """
+    if not answer.has_redirect_location:
+        return
+    before = answer.request.url
+    after = before.join(answer.headers["location"])
+    if before.scheme == "https" and after.scheme != "https":
+        raise InfrastructureError(f"{before} leads to {after}, which is not encrypted; nothing was fetched")
+    if before.host != after.host:
+        log.warning("%s leads to another host: %s", before, after.host)
+
+
+def check_status(answer: httpx.Response) -> None:
     """Accept only the file or a part of it.
 
     Raises:
@@ -92,8 +110,6 @@ def check_status(answer: httpx.Response, requested_url: httpx.URL) -> None:
         SpecError: it rejects the query.
         InfrastructureError: it has no such file, or sends a page instead.
     """
-    if requested_url.scheme == "https" and answer.url.scheme != "https":
-        raise InfrastructureError(f"{requested_url} leads to {answer.url}, which is not encrypted; nothing was fetched")
     status = f"{answer.status_code} {answer.reason_phrase}".strip()
     if answer.status_code in _PASSING:
         seconds = answer.headers.get("retry-after", "")
@@ -252,7 +268,7 @@ _NO_CONNECTION = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
 _NO_WAY = (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.TooManyRedirects, httpx.DecodingError)
 
 
-def transfer(client: httpx.Client, url: str, part: Partial, tell: Tell, met: bool) -> None:
+def transfer(client: httpx.Client, url: str, part: Partial, tell: Tell, met: bool, bounds: "Bounds") -> None:
     """Ask for what is missing, and write what comes; ``met`` is whether the server has answered before.
 
     Raises:
@@ -264,12 +280,14 @@ def transfer(client: httpx.Client, url: str, part: Partial, tell: Tell, met: boo
             if answer.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
                 part.clear()
                 raise Interrupted("it has no more bytes than are here, and they may not be its own")
-            check_status(answer, httpx.URL(url))
+            check_status(answer)
             _place(part, *described(answer, url))
             _require_space(part.target.parent, (part.length or 0) - part.size, url)
+            bounds.check(url, part)
             for chunk in answer.iter_bytes():
                 first = part.size < SNIFFED
                 part.append(chunk)
+                bounds.check(url, part)
                 try:
                     if first:
                         check_head(part.head(), url)
@@ -289,6 +307,30 @@ def transfer(client: httpx.Client, url: str, part: Partial, tell: Tell, met: boo
                 "is taken in by `evenhand data add FILE`"
             ) from error
         raise Interrupted(f"the connection broke off ({words})") from error
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Limits of bytes and seconds of a file, over all its requests."""
+
+    most: int
+    until: float
+    """By ``time.monotonic``."""
+
+    def check(self, url: str, part: Partial) -> None:
+        """See that what came, or is announced, is within them.
+
+        Raises:
+            InfrastructureError: it is not.
+        """
+        if max(part.size, part.length or 0) > self.most:
+            part.clear()
+            raise InfrastructureError(
+                f"{url} sends more than {self.most:,} bytes, which no file of HMDA has; see if the address is right"
+            )
+        if time.monotonic() > self.until:
+            then = "run again to go on from there" if part.resumable else "run again to start anew"
+            raise InfrastructureError(f"{url} takes too long; {part.size:,} bytes came. Later, {then}")
 
 
 def _place(part: Partial, remote: RemoteFile, start: int | None) -> None:
@@ -312,8 +354,6 @@ def _require_space(folder: Path, size: int, what: str) -> None:
 # --------------------------------------------------------------------------------------------------------------------
 # Progress of a download: a bar where a person watches a terminal, elsewhere a line for each 10 %.
 
-
-log = logging.getLogger("evenhand")
 
 _STEP = 100 * 2**20
 """Bytes between two lines, where nobody says how many there will be."""
@@ -362,6 +402,10 @@ class Patience:
     failures: int = 6
     tries: int = 200
     """At most, even if each one brings some bytes."""
+    most: int = 64 * 10**9
+    """Bytes of the file."""
+    seconds: float = 12 * 3600.0
+    """For the whole file, with all tries."""
     first_pause: float = 1.0
     longest_pause: float = 60.0
     sleep: Callable[[float], None] = time.sleep
@@ -410,10 +454,11 @@ def download(
     patience = patience or Patience()
     # a piece of a body that is compressed for the way cannot be asked for
     headers = {"Accept-Encoding": "identity", "User-Agent": "evenhand"}
+    hooks: dict[str, list[Callable[..., None]]] = {"response": [check_redirect]}
     timeout = httpx.Timeout(_SILENT_SECONDS, connect=_CONNECT_SECONDS)
     with (
         _disk_errors(target.parent),
-        httpx.Client(follow_redirects=True, timeout=timeout, headers=headers) as client,
+        httpx.Client(follow_redirects=True, timeout=timeout, headers=headers, event_hooks=hooks) as client,
         Partial(target, url) as part,
     ):
         if not part.complete:
@@ -440,9 +485,10 @@ def _retry(client: httpx.Client, url: str, part: Partial, tell: Tell, patience: 
         InfrastructureError: it kept breaking off.
     """
     failures, most, why = 0, part.size, ""
+    bounds = Bounds(patience.most, time.monotonic() + patience.seconds)
     for attempt in range(patience.tries):
         try:
-            return transfer(client, url, part, tell, met=attempt > 0)
+            return transfer(client, url, part, tell, met=attempt > 0, bounds=bounds)
         except Interrupted as stop:
             failures = 1 if part.size > most else failures + 1
             most, why = max(most, part.size), str(stop)

@@ -1,4 +1,4 @@
-"""Runs a reader's query in a separate process, whose memory the system limits and which is killed after its time.
+"""Runs a reader's query in a separate process: the system limits its memory, and it is killed after its time.
 
 DuckDB's own limits do not count every allocation of a function, and its planner does not look whether it was asked to
 stop. The process limits its address space before it sees the query, and the command kills it when the time is over.
@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, Final, cast
 
 import pyarrow as pa
 
+import tasks
 from schemas.errors import EvenhandError, InfrastructureError, IntegrityError, SpecError
 from tasks.lake.storage import threads
 from tasks.lake.store import Lake, open_lake
@@ -59,10 +60,9 @@ def answer_apart(lake: Lake, query: str, seconds: float, memory: int) -> tuple[p
     order = json.dumps({"lake": lake.location, "query": query, "memory": memory}).encode() + b"\n"
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with TemporaryDirectory(prefix="evenhand-sql-", ignore_cleanup_errors=True) as scratch:
-        environment = (
-            os.environ | _FEW_HEAPS | {"TMPDIR": scratch, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        )
-        command = [sys.executable, "-m", _MODULE]
+        variables = {"TMPDIR": scratch, "PYTHONPATH": str(Path(tasks.__file__).parents[1])}
+        environment = os.environ | _FEW_HEAPS | variables
+        command = [sys.executable, "-P", "-m", _MODULE]  # without modules of the working directory
         # of a session of its own: Ctrl-C is for the command, which ends the process
         started = subprocess.Popen(command, env=environment, start_new_session=True, **pipes)  # noqa: S603 our own words
         late = threading.Event()

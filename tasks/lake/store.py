@@ -373,9 +373,17 @@ def open_lake(root: Path | str) -> Lake:
 
     Raises:
         SpecError: there is none at that place, or one of its folders is a link to one that is not there.
+        InfrastructureError: another user keeps it for himself.
     """
     place = storage_at(root)
-    if isinstance(place, Directory) and (lost := place.lost()):
+    try:
+        lost = place.lost() if isinstance(place, Directory) else ""
+    except PermissionError as error:
+        raise InfrastructureError(
+            f"the lake {place.location} cannot be read ({error.strerror}): it belongs to another user; ask for the "
+            "right to read it, or name another with --lake"
+        ) from error
+    if lost:
         raise SpecError(f"{lost}; bring back what it leads to, or remove the link")
     if not (place.exists("stages") or place.exists("backfills")):  # at a URI no folder is there before its first file
         raise SpecError(f"no lake at {str(root)!r}; name the one that `evenhand audit` wrote with --lake")

@@ -2,12 +2,14 @@
 
 import json
 import re
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -44,6 +46,7 @@ _OF_ALERT = pa.schema(
 )
 _PARTITIONS, _RUN = "partitions_of_runs", "run_"
 _MOST_MEMORY = 8 * 10**9
+_GROUP = Path("/sys/fs/cgroup")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 """How manifests write when a run was finished."""
 
@@ -59,8 +62,18 @@ _SANDBOX = """
 
 
 def default_memory() -> int:
-    """Default memory of a query in bytes: a quarter of the machine's, at most 8 GB."""
-    return int(min(psutil.virtual_memory().total // 4, _MOST_MEMORY))
+    """Default memory of a query in bytes: a quarter of what the machine or the container has, at most 8 GB."""
+    return int(min(psutil.virtual_memory().total // 4, _group_memory() // 4, _MOST_MEMORY))
+
+
+def _group_memory() -> int:
+    """Bytes that the control group of a container (version 2 or 1) may use; the largest number where it has none."""
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+        with suppress(OSError):
+            text = (_GROUP / name).read_text(encoding="ascii").strip()
+            if text.isdecimal() and int(text):
+                return int(text)
+    return sys.maxsize
 
 
 @contextmanager

@@ -96,9 +96,25 @@ def test_the_list_of_what_an_installation_runs_on_is_valid_and_has_all_that_is_l
     text = (tmp_path / "sbom.json").read_text()
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
     components = {canonicalize_name(part["name"]): part for part in json.loads(text)["components"]}
-    expected = locked("requirements.lock", "requirements-torch.lock")
+    expected = locked("requirements.lock", "requirements-dask.lock", "requirements-torch.lock")
     assert {name: part["version"] for name, part in components.items()} == expected
     assert all(reference["hashes"] for part in components.values() for reference in part["externalReferences"])
+
+
+def test_the_list_of_an_image_has_its_packages_of_debian_and_torch(tmp_path: Path) -> None:
+    (tmp_path / "packages").write_text("libc6 2.36-9+deb12u10 amd64\ntzdata 2025b-0+deb12u1 all\n")
+    words = [sys.executable, REPOSITORY / "deployments" / "sbom.py", tmp_path / "sbom.json", tmp_path / "packages"]
+    subprocess.run(words, check=True, capture_output=True)
+    text = (tmp_path / "sbom.json").read_text()
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+    addresses = {part["purl"] for part in json.loads(text)["components"]}
+    assert "pkg:deb/debian/libc6@2.36-9%2Bdeb12u10?arch=amd64" in addresses
+    assert f"pkg:pypi/torch@{locked('requirements-torch.lock')['torch']}" in addresses
+
+
+def test_the_base_of_the_image_is_named_by_its_digest() -> None:
+    file = (REPOSITORY / "deployments" / "Dockerfile").read_text()
+    assert re.search(r"^ARG BASE=python:3\.11\.\d+-slim-bookworm@sha256:[0-9a-f]{64}$", file, re.MULTILINE)
 
 
 def test_what_is_locked_is_declared_or_needed_by_what_is() -> None:

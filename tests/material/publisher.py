@@ -1,12 +1,16 @@
 """A real HTTP server on the loopback that publishes files and, as told, gets into trouble while it sends them."""
 
 import gzip
+import ipaddress
 import re
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 Trouble = Callable[["_Handler", "Published"], bool]
 """Met by one request, before the file is sent; tells whether it has answered that request itself."""
@@ -42,12 +46,16 @@ class Publisher:
 
 
 @contextmanager
-def publisher() -> Iterator[Publisher]:
-    """Serve on a free loopback port until the block ends."""
+def publisher(certificate: Path | None = None) -> Iterator[Publisher]:
+    """Serve on a free loopback port until the block ends; with TLS where a file has a certificate and its key."""
     publishing = Publisher()
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"publisher": publishing}))
     server.daemon_threads = True
-    publishing.url = f"http://127.0.0.1:{server.server_address[1]}"
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    publishing.url = f"http{'s' if certificate else ''}://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
@@ -56,6 +64,24 @@ def publisher() -> Iterator[Publisher]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def certified(place: Path) -> Path:
+    """A file with a key and a certificate of this machine, that it signed itself."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "loopback")])
+    of_machine = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+    builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+    made = builder.add_extension(of_machine, critical=False).sign(key, hashes.SHA256())
+    pem, plain = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    private = key.private_bytes(pem, plain, serialization.NoEncryption())
+    place.write_bytes(private + made.public_bytes(pem))
+    return place
 
 
 def cut(after: int) -> Trouble:

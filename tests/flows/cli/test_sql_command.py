@@ -139,6 +139,14 @@ def test_ctrl_c_ends_a_query_and_its_temporary_directory(lake: Path, tmp_path: P
     assert not list(tmp_path.iterdir())
 
 
+def test_a_query_runs_no_module_of_the_working_directory(lake: Path, tmp_path: Path) -> None:
+    for name in ("json", "pyarrow", "duckdb", "tasks"):
+        (tmp_path / f"{name}.py").write_text("open('ran', 'w')\nraise SystemExit(9)\n")
+    done = evenhand("sql", "FROM measures", "--lake", str(lake), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_killed_command_leaves_no_process_of_its_query(lake: Path, tmp_path: Path) -> None:
     query = "SELECT count(*) FROM range(1000000) a, range(10000000) b WHERE hash(a.range, b.range) = 1"
     command = [sys.executable, "-m", "flows.cli", "sql", query, "--lake", str(lake)]

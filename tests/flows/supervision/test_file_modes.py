@@ -1,6 +1,8 @@
 """No other user of the machine can read what lies in a lake, whoever made it: commands, Prefect's server, workers."""
 
 import json
+import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from conftest import REPOSITORY, SPEC, environment, loans
 from loans_by_year import ABSENT, write_years
 
 from flows.supervision.file_modes import fix, open_to_others
+from schemas.terms import ExitCode
 from tasks.lake.store import Lake
 from tasks.pipeline.registry import read_spec
 
@@ -112,3 +115,23 @@ def test_work_that_another_process_than_the_command_was_given_sets_the_umask(tmp
     done = run(["-c", head + code])
     assert (done.returncode == 0) == (name == "flow"), done.stderr
     assert {path: oct(mode) for path, mode in modes(tmp_path / "lake").items() if mode & 0o077} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["runs"], ["sql", "SHOW TABLES"], ["note", "RUN", "a text", "--as", "Ann Lee"]])
+def test_another_users_lake_is_refused_in_words(tmp_path, words):
+    """The superuser without the right to pass over file modes is another user to a file of someone else."""
+    caps = "-dac_override,-dac_read_search,-fowner,-chown"
+    prefix = ["setpriv", f"--bounding-set={caps}", f"--inh-caps={caps}", "--"]
+    if os.geteuid() or shutil.which("setpriv") is None or subprocess.run([*prefix, "true"], check=False).returncode:
+        pytest.skip("no other user can be made here")
+    lake = Lake(tmp_path / "lake").root
+    (lake / "stages" / "one").mkdir()
+    for place in (*lake.rglob("*"), lake):
+        os.chown(place, 1234, 1234)
+    lake.chmod(0o700)
+    command = [*prefix, sys.executable, "-m", "flows.cli", *words, "--lake", str(lake)]
+    done = subprocess.run(command, env=environment(None), cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == ExitCode.INFRASTRUCTURE
+    assert f"the lake {lake} cannot be " in done.stderr
+    assert "fault of ours" not in done.stderr

@@ -15,17 +15,16 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-import httpx
 import pytest
 from conftest import REPOSITORY, examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from publisher import Published, Publisher, becomes, cut, hang_up, other_piece, publisher, status
+from publisher import Published, Publisher, becomes, certified, cut, hang_up, other_piece, publisher, status
 from rich.console import Console
 from rich.logging import RichHandler
 
 from schemas.errors import InfrastructureError, IntegrityError, SpecError
-from tasks.ingest.download import Patience, bytes_progress, check_status, download
+from tasks.ingest.download import Patience, bytes_progress, download
 
 BODY = random.Random(482).randbytes(200_000)
 OTHER = random.Random(5).randbytes(150_000)
@@ -432,10 +431,48 @@ def test_a_server_that_answered_and_is_gone_is_waited_for(tmp_path: Path, pauses
     assert len(pauses) == 2
 
 
-def test_a_redirect_out_of_encryption_is_not_followed() -> None:
-    answer = httpx.Response(200, request=httpx.Request("GET", "http://mirror.example/lar.zip"))
-    with pytest.raises(InfrastructureError, match="which is not encrypted; nothing was fetched"):
-        check_status(answer, httpx.URL("https://files.example/lar.zip"))
+@pytest.mark.parametrize("back", [False, True])
+def test_a_redirect_out_of_encryption_is_not_followed(
+    server: Publisher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, back: bool
+) -> None:
+    certificate = certified(tmp_path / "server.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    plain = publish(server)
+    with publisher(certificate) as encrypted:
+        encrypted.files["/lar.zip"] = Published(BODY)
+        encrypted.files["/moved"] = Published(b"", location=f"{server.url}/back" if back else plain)
+        server.files["/back"] = Published(b"", location=f"{encrypted.url}/lar.zip")
+        assert download(f"{encrypted.url}/lar.zip", tmp_path / "a").sha256 == SHA256
+        with pytest.raises(InfrastructureError, match=r"/moved leads to http:.*, which is not encrypted; nothing was"):
+            download(f"{encrypted.url}/moved", tmp_path / "b")
+    assert server.asked == []
+
+
+def test_a_redirect_to_another_host_is_named(
+    server: Publisher, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    there = publish(server).replace("127.0.0.1", "localhost")
+    server.files["/moved"], server.files["/near"] = Published(b"", location=there), Published(b"", location="/lar.zip")
+    download(f"{server.url}/near", tmp_path / "a")
+    assert "another host" not in caplog.text
+    download(f"{server.url}/moved", tmp_path / "b")
+    assert f"{server.url}/moved leads to another host: localhost" in caplog.text
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_file_without_an_end_is_given_up(server: Publisher, tmp_path: Path, chunked: bool) -> None:
+    url = publish(server, chunked=chunked)
+    with pytest.raises(InfrastructureError, match=r"sends more than 100,000 bytes, which no file of HMDA has"):
+        download(url, tmp_path / "a", patience=Patience(most=100_000))
+    assert left_behind(tmp_path) == []
+
+
+def test_a_file_that_comes_too_slowly_is_given_up_and_gone_on_with(server: Publisher, tmp_path: Path) -> None:
+    url = publish(server, troubles=[cut(90_000)])
+    slow = Patience(seconds=0.5, sleep=lambda _: time.sleep(0.6))
+    with pytest.raises(InfrastructureError, match=r"takes too long; [\d,]+ bytes came. Later, run again to"):
+        download(url, tmp_path / "a", patience=slow)
+    assert download(url, tmp_path / "a").sha256 == SHA256
 
 
 def test_a_line_is_logged_for_each_tenth(

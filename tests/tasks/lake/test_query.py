@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from small_lake import small_lake
 
 from schemas.errors import InfrastructureError, SpecError
+from tasks.lake import views
 from tasks.lake.store import Lake
 from tasks.lake.views import answer, open_views, rows_of, size_of
 
@@ -359,3 +360,17 @@ def test_a_size_has_a_unit() -> None:
     for text in ("lots", "", "2", "GB", "-1GB", "0GB", "1KB", "1e9GB", "9999999GB", "2GB; SELECT 1"):
         with pytest.raises(SpecError, match="is no size of 1MB or more; give one such as 2GB or 500MB"):
             size_of(text)
+
+
+@pytest.mark.parametrize("name", ["memory.max", "memory/memory.limit_in_bytes"])
+def test_a_query_in_a_container_gets_a_quarter_of_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    whole = views.default_memory()
+    monkeypatch.setattr(views, "_GROUP", tmp_path)
+    assert views.default_memory() >= whole
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("max\n")
+    assert views.default_memory() >= whole
+    (tmp_path / name).write_text("400000000\n")
+    assert views.default_memory() == 100_000_000
