@@ -140,6 +140,13 @@ def test_the_year_is_that_of_a_column_of_years_or_dates(columns, year, asks: boo
     assert year is None or found.value == year
 
 
+def test_a_day_that_stands_for_none_is_missing_and_tells_no_year(tmp_path: Path) -> None:
+    days = [f"2023-05-{i % 28 + 1:02d}" if i % 9 else "9999-12-31" for i in range(N)]
+    draft = draft_of(tmp_path, decision_date=days)
+    assert (draft.year.value, draft.year.why) == (2023, "")
+    assert draft.recipes()["decision_date"].codes == ("9999-12-31",)
+
+
 def test_numbers_rank_the_decision_as_the_check_of_an_audit_has_it() -> None:
     rng = np.random.default_rng(482)
     for share in (0.0, 0.3):
