@@ -1,5 +1,6 @@
 """Live and dead runs of a lake by file locks, and the files that dead ones left."""
 
+import errno
 import json
 import os
 import shutil
@@ -68,13 +69,21 @@ def at_work(lake: Lake, run: str) -> Iterator[Presence]:
     """Hold a lock for a run while it works; waits while files of the lake are being removed.
 
     The record is left where the run did not end in order, or left its outcome in it: ``zombies`` looks at the server.
+
+    Raises:
+        InfrastructureError: the disk is full or fails.
     """
     home = _home(lake)
     home.mkdir(parents=True, exist_ok=True)
     presence = Presence(run, socket.gethostname(), os.getpid(), _now(), uuid4().hex)
     with FileLock(home / f"{presence.name}.lock"):
         with gate(lake):
-            _write(lake, presence)
+            try:
+                _write(lake, presence)
+            except OSError as error:
+                full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+                why = "is full; free some space and run again" if full else f"could not be written: {error}"
+                raise InfrastructureError(f"the disk of the lake {lake.location} {why}") from error
         in_order = True
         try:
             yield presence
