@@ -282,7 +282,7 @@ def rates_of(groups: Groups, reference: Key | None = None) -> str:
         first = [*visible[:n], *(group for group in visible[n:] if group.key == reference)]
         rates = ", ".join(f"{groups.label(g.key)} {g.approval_text or of_100(g.approval or 0.0)}" for g in first)
         if rest := len(published) - len(first):
-            rates = said("result", "and_more", rates=rates, n=rest)[0]
+            rates = said("result", "and_more", rates=rates, n=rest)[rest > 1]
         text = said("result", name, rates=rates)[0]
         if longest_sentence([text]) <= MOST_OF_A_SENTENCE:
             break

@@ -138,7 +138,11 @@ def test_the_first_page_holds_its_parts_in_order(made):
         "audited 27 November 2026 · not signed yet",
         "Mortgage applications, an example, 1990: Black applicants were approved less often",
         *("What was found", "Question", "Result (95 % interval)", "Against the limit", "How reliable"),
-        *("Of 100 applicants approved: Black 68, Hispanic 77, white 91.", "Outside the limit", "What the words mean"),
+        *(
+            "Approved per 100 applicants: Black 68, Hispanic 77, white 91.",
+            "Outside the limit",
+            "What the words mean",
+        ),
         *("Points of approval: Black compared with white", "−23 [−30, −17]", "−14 [−20, −7]", "−18 [−25, −12]"),
         *("Do next", "What this cannot show"),
     )

@@ -38,7 +38,7 @@ def test_boston_as_in_the_example():
     found = of(boston())
     assert found.title == "Points of approval: Black compared with white"
     assert (found.key, found.reference, found.among) == (("race", "Black"), "white", 2)
-    assert found.caption == "A ratio of 0.94 is 5 points here. Of 2 groups, this differs most clearly."
+    assert found.caption == "The ratio's limit of 0.94 is 5 points here. Shown: the clearest of 2 groups."
     printed = [(each.label, each.detail, each.text, each.shown_interval) for each in found.comparisons]
     assert printed == [
         ("All applicants", "n 197", "−23", "[−30, −17]"),

@@ -45,7 +45,7 @@ def test_boston_has_its_headline_lines_and_command():
         "same recorded characteristics."
     )
     assert [line.words for line in page.next] == [
-        "Read the files of the 20 denied Black applicants whose nearest white applicants were approved most often.",
+        "Read the files of the 20 denied Black applicants whose closest white applicants were approved most often.",
         "Ask underwriting for the reasons on record.",
     ]
     assert page.next[0].command == "evenhand pack RUN --group Black"
@@ -60,7 +60,7 @@ def test_boston_has_its_headline_lines_and_command():
 def test_a_file_of_many_lenders_says_so():
     page = decide(texas())
     assert page.questions[0].sentence.startswith(
-        "Yes. Of 100 applicants approved: Black 70, American Indian 71, white 81, Asian 83."
+        "Yes. Approved per 100 applicants: Black 70, American Indian 71, white 81, Asian 83."
     )
     assert [line.words for line in page.next] == ["Audit each lender alone: this file holds many."]
     assert [line.rule for line in page.cannot] == ["why_lawful", "mixed_lenders", "single_person"]

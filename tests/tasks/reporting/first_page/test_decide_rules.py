@@ -197,7 +197,7 @@ def test_files_are_read_where_similar_records_are_outside_and_the_data_are_the_l
 
 def test_files_are_named_by_their_number_and_group():
     assert told(boston(), "read_files") == (
-        "Read the files of the 20 denied Black applicants whose nearest white applicants were approved most often."
+        "Read the files of the 20 denied Black applicants whose closest white applicants were approved most often."
     )
     assert told(replace(boston(), files={}), "read_files") == "Read the files of denied Black applicants."
 
@@ -328,5 +328,5 @@ def test_lines_are_about_the_group_of_the_figures_where_it_is_one_of_those():
 def test_small_groups_that_are_not_judged_are_named_among_what_the_page_cannot_tell():
     run = replace(everything(), reported=("Samoan", "Tongan"))
     words = dict(cannot_tell(view(run)))["reported"]
-    assert words == ("Anything about groups below 30 people and 1 % of all: Samoan and Tongan.",)
+    assert words == ("Anything about Samoan and Tongan: fewer than 30 people and less than 1 % of all.",)
     assert "reported" not in dict(cannot_tell(view(everything())))

@@ -97,7 +97,7 @@ def test_the_rows_of_boston():
     assert [row.question for row in rows] == [question.words for question in list(QUESTIONS.values())[:5]]
     assert [(row.sentence, row.against, row.reliable) for row in rows[:2]] == [
         (
-            "Yes. Of 100 applicants approved: Black 68, Hispanic 77, white 91. Compared with white: Black 23 points "
+            "Yes. Approved per 100 applicants: Black 68, Hispanic 77, white 91. Compared with white: Black 23 points "
             "lower (17 to 30), Hispanic 14 (6 to 22).",
             "Outside the limit: the ratio 0.74 (0.67 to 0.82) is below 0.98",
             "197 Black applicants",
@@ -111,7 +111,7 @@ def test_the_rows_of_boston():
     ]
     assert rows[2].sentence == "This method was switched off."
     assert rows[2].against == "Not run"
-    assert rows[4].sentence == "No more than between two members of one group."
+    assert rows[4].sentence == "Reasons differ no more than within one group."
 
 
 def test_a_causal_model_and_a_path_say_what_would_be():
@@ -119,13 +119,11 @@ def test_a_causal_model_and_a_path_say_what_would_be():
     path = row(Theory.PATH_TO_APPROVAL, "Black", LITTLE, value=0.74, low=0.59, high=0.92, limit=0.8, events=64, n=197)
     run = replace(one((-3, -8, 2)), rows=(whole(Theory.CAUSAL_MODEL, OUTSIDE), total, path, whole(path.theory, LITTLE)))
     assert answered(run, Theory.CAUSAL_MODEL).sentence == (
-        "Yes. Under the assumed causal model, Black applicants would be approved 25 points more often as white "
-        "(18 to 33)."
+        "Yes. Under the assumed causal model, Black applicants would be approved 25 points more often if they were "
+        "white (18 to 33)."
     )
     found = answered(run, Theory.PATH_TO_APPROVAL)
-    assert found.sentence == (
-        "Yes. Denied white applicants need 74 % of the change that Black ones need (59 % to 92 %)."
-    )
+    assert found.sentence == ("Yes. Denied white applicants must change 74 % as much as Black ones (59 % to 92 %).")
     assert found.against == "Inconclusive: crosses the limit of 80 %"
     assert found.reliable == "64 Black denied"
     unreliable = [replace(each, state=State.UNRELIABLE) if each.theory is total.theory else each for each in run.rows]
@@ -144,11 +142,11 @@ def test_a_causal_model_and_a_path_say_what_would_be():
 def test_more_than_six_groups_are_the_four_lowest_and_a_number():
     many = [Group("race", f"G{n}", 100, 0.5 + 0.04 * n) for n in range(7)]
     groups = Groups(Run((), (white(), *many)))
-    assert rates_of(groups) == "Of 100 applicants approved: G0 50, G1 54, G2 58, G3 62 and 4 more."
+    assert rates_of(groups) == "Approved per 100 applicants: G0 50, G1 54, G2 58, G3 62; 4 other groups."
     compared = rates_of(groups, ("race", "white"))
-    assert compared == "Of 100 applicants approved: G0 50, G1 54, G2 58, G3 62, white 91 and 3 more."
+    assert compared == "Approved per 100 applicants: G0 50, G1 54, G2 58, G3 62, white 91; 3 other groups."
     few = Groups(Run((), (white(), *many[:3], Group("race", "few", 9))))
-    assert rates_of(few) == "Of 100 applicants approved: G0 50, G1 54, G2 58, white 91 and 1 more."
+    assert rates_of(few) == "Approved per 100 applicants: G0 50, G1 54, G2 58, white 91; 1 other group."
 
 
 PART = Finding(
@@ -195,7 +193,7 @@ DOUBTS = {
     "form": ({"findings": (Finding("form", *BLACK),)}, "depends on the form of the rule"),
     "support": ({"support": {BLACK: 0.63}}, "63 % have similar white applicants"),
     "unknown": ({"unknown": {"race": 0.14}}, "race is unknown for 14 % of applicants"),
-    "robust": ({}, "the gap vanishes only if a missing factor explains 12 % of both race and approval"),
+    "robust": ({}, "a missing factor must explain 12 % of the variation in race and approval"),
 }
 
 
@@ -246,4 +244,4 @@ def test_rates_stand_beside_the_difference_of_the_model_where_it_alone_was_judge
     rows = (whole(Theory.APPROVAL_RATES, LITTLE), gap("Black", LITTLE, (-23, -31, -16), n=197))
     groups = tuple(replace(group, decision_maker="model") for group in run.groups)
     found = answered(replace(run, rows=rows, groups=groups), Theory.APPROVAL_RATES)
-    assert found.sentence.startswith("Yes. Of 100 applicants that the model scored, it approved: Black 68, white 91.")
+    assert found.sentence.startswith("Yes. The model approved, per 100 applicants: Black 68, white 91.")

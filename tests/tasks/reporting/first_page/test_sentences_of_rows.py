@@ -89,7 +89,7 @@ def test_rates_are_of_all_applications_whether_complete_or_not(audited):
     rows, page, *_ = audited
     rates = (100 * rows.groupby("group").yes.mean()).sort_values()
     listed = ", ".join(f"{group} {rate:.0f}" for group, rate in rates.items())
-    assert f"Of 100 applicants approved: {listed}." in page.decision.questions[0].sentence
+    assert f"Approved per 100 applicants: {listed}." in page.decision.questions[0].sentence
     [figure] = [each for each in page.decision.figures.comparisons if each.name == "all"]
     assert figure.value == pytest.approx(rates["Black"] - rates["white"], abs=1e-3)
     assert figure.n == (rows.group == "Black").sum()
