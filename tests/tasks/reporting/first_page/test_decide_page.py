@@ -45,7 +45,8 @@ def test_boston_has_its_headline_lines_and_command():
         "same recorded characteristics."
     )
     assert [line.words for line in page.next] == [
-        "Read the files of the 20 denied Black applicants whose closest white applicants were approved most often.",
+        "Read the files of the 20 denied Black applicants whose most similar white applicants were approved most "
+        "often.",
         "Ask underwriting for the reasons on record.",
     ]
     assert page.next[0].command == "evenhand pack RUN --group Black"

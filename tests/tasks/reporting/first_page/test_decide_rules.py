@@ -197,7 +197,7 @@ def test_files_are_read_where_similar_records_are_outside_and_the_data_are_the_l
 
 def test_files_are_named_by_their_number_and_group():
     assert told(boston(), "read_files") == (
-        "Read the files of the 20 denied Black applicants whose closest white applicants were approved most often."
+        "Read the files of the 20 denied Black applicants whose most similar white applicants were approved most often."
     )
     assert told(replace(boston(), files={}), "read_files") == "Read the files of denied Black applicants."
 

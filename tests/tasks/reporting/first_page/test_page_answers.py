@@ -193,7 +193,7 @@ DOUBTS = {
     "form": ({"findings": (Finding("form", *BLACK),)}, "depends on the form of the rule"),
     "support": ({"support": {BLACK: 0.63}}, "63 % have similar white applicants"),
     "unknown": ({"unknown": {"race": 0.14}}, "race is unknown for 14 % of applicants"),
-    "robust": ({}, "a missing factor must explain 12 % of the variation in race and approval"),
+    "robust": ({}, "to remove the gap, a missing factor must explain 12 % of both race and approval"),
 }
 
 
