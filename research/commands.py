@@ -224,8 +224,8 @@ def reproduce(
             raise SpecError(f"reproduce {paper} needs --data DIR, the directory that holds data/ and golden/")
         data = Path()
     if is_all:
-        whole = Whole(data, quick, keep, jobs, kept)
-        differs = _all(whole, as_json=as_json, files={"markdown": markdown, "charts": charts})
+        request = Whole(data, quick, keep, jobs, kept)
+        differs = _all(request, as_json=as_json, files={"markdown": markdown, "charts": charts})
     else:
         settings = Asked(paper, tuple(only or ()), quick, size)
         differs = _one(settings, data, charts, every_cell=every_cell, as_json=as_json)
@@ -257,7 +257,7 @@ def _one(settings: Any, data: Path, charts: Path | None, *, every_cell: bool, as
     return any(line.verdict is Verdict.DIFFERS for line in lines)
 
 
-def _all(whole: Any, *, as_json: bool, files: Mapping[str, Path | None]) -> bool:
+def _all(request: Any, *, as_json: bool, files: Mapping[str, Path | None]) -> bool:
     """Run all papers, print the ledger, and return whether any figure differs or is missing."""
     from research.figures import Status, Verdict
     from research.reproduction import as_json as plain
@@ -265,7 +265,7 @@ def _all(whole: Any, *, as_json: bool, files: Mapping[str, Path | None]) -> bool
     from research.reproduction_page import COLUMNS, cells, charts_page, page, totals
 
     show_progress()
-    results = reproduce_all(whole)
+    results = reproduce_all(request)
     rows = ledgers(results)
     if as_json:
         data_sets = [

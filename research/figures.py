@@ -573,7 +573,7 @@ class Paper(ABC):
 
 
 def not_given(dataset: str, figures: Iterable[Figure], why: str) -> Reproduced:
-    """A line without a verdict for each figure of a data set whose file is not given."""
+    """A line without a verdict for each figure of a data set without its file."""
     return Reproduced([Line(dataset, figure, None, Verdict.INFORMATION, why) for figure in figures], ())
 
 

@@ -476,18 +476,12 @@ class Whole:
         """The data sets of all papers, in the order of reports.
 
         Raises:
-            InfrastructureError: A file is missing; nothing is run then.
+            InfrastructureError: A file is missing that is to be read; nothing is run then.
         """
         papers = {paper: experiments_of(paper, self.quick).experiments for paper in METHODS}
-        require(
-            self.data,
-            [
-                file
-                for datasets in papers.values()
-                for experiment in datasets.values()
-                for file in experiment.files(self.data)
-            ],
-        )
+        if not self.kept:
+            experiments = [experiment for datasets in papers.values() for experiment in datasets.values()]
+            require(self.data, [file for experiment in experiments for file in experiment.files(self.data)])
         return [Part(paper, name, self.quick, self.data) for paper, datasets in papers.items() for name in datasets]
 
 

@@ -138,14 +138,14 @@ def counterfactual_intervals(files: Files, seed: int) -> dict[str, tuple[float, 
 
 def _as_reference(numbers: Floats, member: Bools, sample: Longs) -> Floats:
     """Numbers of the members as of the reference group, by a linear model: money causes the score and the debt."""
-    one, of = np.ones(len(member)), member.astype(np.float64)
+    intercept, membership = np.ones(len(member)), member.astype(np.float64)
     shift = np.zeros(numbers.shape[1])
     for column, causes in enumerate(((), (0,), (0,))):
-        x = np.column_stack([one, of, *(numbers[:, cause] for cause in causes)])
+        x = np.column_stack([intercept, membership, *(numbers[:, cause] for cause in causes)])
         slopes = np.linalg.lstsq(x[sample], numbers[sample, column], rcond=None)[0]
         shift[column] = slopes[2:] @ shift[list(causes)] - slopes[1]
-    moved: Floats = numbers[member] + shift
-    return moved
+    as_reference: Floats = numbers[member] + shift
+    return as_reference
 
 
 def _ends(value: float, se: float, df: float) -> tuple[float, float, float]:

@@ -34,7 +34,7 @@ class Reference(Experiment):
     """Without reference outputs: the k and d of the authors' attribute change frequencies."""
 
     def files(self, data: Path) -> Iterator[Path]:
-        """Yields the source and the reference outputs; a source that the user gives only where it is there."""
+        """Yields the source and the reference outputs; a source of the user only with its file."""
         yield from (path for path in super().files(data) if self.outputs or path.is_file())
         yield from self.reference(data).files
 

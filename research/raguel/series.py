@@ -203,7 +203,7 @@ REPAYMENT: Final = ("PAY_0", "PAY_2", "PAY_3")
 
 
 def tried_ratios(people: People) -> list[float]:
-    """Returns the initial ratio of each combination whose list has both groups."""
+    """Returns the initial ratio of each combination with both groups in its list."""
     chosen = np.array([name.startswith(AMOUNTS) for name in people.names])
     repayment = np.isin(people.names, REPAYMENT)
     ratios = []

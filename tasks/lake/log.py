@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -574,6 +574,9 @@ def read_whole(lake: Lake) -> tuple[list[Entry], str]:
     """
     before, out = FIRST, list[Entry]()
     for name in lake.odd("log"):
+        file = PurePath(name)
+        if file.name != "log" and not (file.suffix == ".json" and file.stem.isdecimal()):
+            continue  # no file that is read
         return out, f"{name} is a link, a pipe or a device, and no file of the log"
     for place, n in enumerate(_numbers(lake), 1):
         if n != place:

@@ -94,7 +94,8 @@ def preprocess(applications: pa.Table, memberships: pa.Table, *, settings: Prepr
     values = pa.Table.from_pandas(frame[list(features)], applications.select(list(features)).schema)
     row_ids = once["row_id"] if len(frame) == once.num_rows else once["row_id"].take(pa.array(frame.index))
     del frame
-    applicants = values.add_column(0, applications.schema.field("row_id"), row_ids)
+    schema = applications.select(["row_id", *features]).schema
+    applicants = pa.table([row_ids, *values.columns], schema=schema)  # rows are kept where there is no feature
     names = [row["encoded"] for row in rows]
     columns = encoded_features(columns_of(applicants, encodings), encodings)
     arrays = [pa.array(column) for feature in columns for column in (feature.T if feature.ndim > 1 else (feature,))]

@@ -389,8 +389,8 @@ def mitigations(material: Material) -> Section | None:
                 without += [] if key[2] in without else [key[2]]
     notes = [_said("mitigations.none", names=", ".join(names), reason=reason) for reason, names in reasons.items()]
     if len(rows) < len(by_key):
-        whole = {"of": len(by_key), "table": PUBLISHED_COMPARED_MITIGATIONS.name}
-        notes.append(_said("mitigations.first", n=len(rows), **whole))
+        counts = {"of": len(by_key), "table": PUBLISHED_COMPARED_MITIGATIONS.name}
+        notes.append(_said("mitigations.first", n=len(rows), **counts))
     header = ("Attribute", "Group", "Mitigation", *FIGURES.values())
     words = tuple(sentences("data_page")["mitigations"]["words"])
     table = TableView(_said("mitigations.table"), header, tuple(rows), " ".join(notes))

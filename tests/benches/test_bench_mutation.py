@@ -1,7 +1,7 @@
 """Each rule by which cells are read, switched off, makes the judge of the corpus fail at least one table."""
 
 import pytest
-from benches.mutation import CORPUS, RULES, mutated
+from benches.rule_mutation import CORPUS, RULES, mutated
 from conftest import SHARED
 
 NOT_HELD = frozenset({"fold: blanks"})

@@ -293,12 +293,12 @@ def _by_categories(column: Column, split: Split) -> float:
 
 
 def _by_numbers(column: Column, split: Split) -> float:
-    """As `association` has it, from how often each text stands on either side."""
+    """As `association` has it, by the number of rows of each text on either side."""
     texts = column.numbers_of_texts
     finite = np.isfinite(texts)
-    both = np.bincount(column.codes[split.decided], minlength=len(texts))
+    decided = np.bincount(column.codes[split.decided], minlength=len(texts))
     of_good = np.bincount(column.codes[split.favourable], minlength=len(texts))
-    good, bad = of_good[finite], (both - of_good)[finite]
+    good, bad = of_good[finite], (decided - of_good)[finite]
     if min(good.sum(), bad.sum()) < LEAST:
         return 0.5
     order = np.argsort(texts[finite])

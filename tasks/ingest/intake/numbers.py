@@ -245,8 +245,8 @@ def _plainly(counts: Mapping[str, int]) -> tuple[dict[str, str], bool, bool]:
     plain = texts.filter(fits)
     points = pc.any(pc.match_substring(plain, ".")).as_py() or False
     proving = points and (pc.any(pc.match_substring_regex(plain, _PROVING)).as_py() or False)
-    kept = list(compress(counts, fits.to_pylist()))
-    return dict(zip(kept, kept, strict=True)), points, proving
+    texts = list(compress(counts, fits.to_pylist()))
+    return dict(zip(texts, texts, strict=True)), points, proving
 
 
 def _spelled_out(column: _Column, counts: Mapping[str, int]) -> _Column:
@@ -290,8 +290,8 @@ def _guessed(
     values: dict[str, str] = {}
     if column.plain and not column.parts:
         values = column.plain
-        others = {*column.unmatched, *column.missing}
-        numbers = counts if not others else {text: rows for text, rows in counts.items() if text not in others}
+        exceptions = {*column.unmatched, *column.missing}
+        numbers = counts if not exceptions else {text: rows for text, rows in counts.items() if text not in exceptions}
     for text in counts if column.parts else ():
         if text in column.plain:
             value: str | None = text

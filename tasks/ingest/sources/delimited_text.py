@@ -267,8 +267,9 @@ class KeptLines:
             OSError, pyarrow.ArrowException, UnicodeDecodeError: it cannot be read, unpacked or decoded.
         """
         chunks = whole_lines(to_utf8(self._blocks(), self._source.encoding))
-        kept = self._filter(chunks) if self._source.skip or self._mark is not None else chunks
-        return self._parted(kept) if self._source.starts else kept
+        if self._source.skip or self._mark is not None:
+            chunks = self._filter(chunks)
+        return self._parted(chunks) if self._source.starts else chunks
 
     def line_number(self, row_number: int) -> int:
         """Number of a line in the file, from 1, of its number among those that were kept."""
@@ -292,7 +293,7 @@ class KeptLines:
                 yield b"".join(out)
 
     def _parted(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """The lines with the delimiter between cells that stand below each other."""
+        """The lines with the delimiter between cells that are aligned."""
         for chunk in chunks:
             lines = chunk.decode().splitlines()
             cells = (cells_at(line, self._source.starts) or [line] for line in lines)

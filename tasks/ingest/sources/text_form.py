@@ -108,7 +108,7 @@ def form_of(text: str, name: str) -> Form:
 
 
 def _below_each_other(text: str) -> Form | None:
-    """The records of lines whose cells stand below each other, with two blanks or more between some of each line."""
+    """The records of lines with aligned cells, with two blanks or more between some of each line."""
     lines = [line.rstrip() for line in text.expandtabs().splitlines()]
     ruled = next((line for line in lines[:_RULED] if _RULE.fullmatch(line)), "")
     rule = ruled.split()[0] if ruled else None

@@ -518,7 +518,7 @@ ROWS_A_COLUMN: Final = 10
 
 
 def share_inside(e: Floats, members: int, reference_count: int) -> float:
-    """Share of propensities ``(m,)`` inside, had both groups as many rows; NaN of nobody."""
+    """Share of propensities ``(m,)`` inside, had both groups as many rows; NaN without rows."""
     bounded = np.clip(e, 1e-12, 1 - 1e-12)
     odds = bounded / (1 - bounded) * reference_count / members
     equal = odds / (1 + odds)
@@ -526,7 +526,7 @@ def share_inside(e: Floats, members: int, reference_count: int) -> float:
 
 
 def support(design: Floats, member: Bools, counterfactual_rows: Floats | None = None) -> float:
-    """Share of a group with comparable applicants in the reference group; NaN where a group has too few rows to tell.
+    """Share of a group with comparable applicants in the reference group; NaN where a group has too few rows.
 
     Args:
         design: ``(n, d)`` design rows of both groups, intercept first.

@@ -60,7 +60,7 @@ def completed(place: Path, *words: str) -> list[str]:
         (("findings", "--method", "c"), {"cec", "cst"}),
         (("audit", "l"), {"lake/", "loans.yaml"}),
         (("plan", ""), {"lake/", "specs/", "loans.yaml", "cards.yml"}),
-        (("r",), {"report", "restatement", "reproduce", "runs", "replay", "review"}),
+        (("r",), {"release", "report", "restatement", "reproduce", "runs", "replay", "review"}),
     ],
     ids=lambda each: " ".join(sorted(each) if isinstance(each, set) else each),
 )

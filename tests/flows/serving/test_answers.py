@@ -91,7 +91,7 @@ class Asked:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": (await receive())["body"]})
 
-    async def status(self, receive: Any, method: str = "POST") -> tuple[int, bytes]:
+    async def status(self, receive: Any, method: str = "POST", address: str = "") -> tuple[int, bytes]:
         sent: list[Any] = []
 
         async def send(message: Any) -> None:
@@ -99,7 +99,7 @@ class Asked:
 
         headers = [*HOST, (b"cookie", f"evenhand-8321={self.cookie}".encode())]
         scope = {"type": "http", "method": method, "path": "/", "query_string": b"", "headers": headers}
-        await self.guard(scope, receive, send)
+        await self.guard(scope | {"client": (address, 0)}, receive, send)
         return sent[0]["status"], sent[1]["body"]
 
 
@@ -138,7 +138,8 @@ def test_a_body_in_small_pieces_without_end_is_answered_with_408() -> None:
 def test_more_requests_than_may_begin_are_answered_with_503_and_their_places_come_back() -> None:
     async def ask() -> None:
         one = Asked()
-        begun = [asyncio.create_task(one.status(whole)) for _ in range(MOST_BEGUN)]
+        addresses = [f"192.0.2.{number % 2}" for number in range(MOST_BEGUN)]  # half of the places is for one
+        begun = [asyncio.create_task(one.status(whole, address=address)) for address in addresses]
         await asyncio.sleep(0.05)
         assert (await one.status(whole))[0] == 503
         one.go_on.set()

@@ -148,7 +148,7 @@ def to_nearest(
 
 
 def to_top(values: Floats, actions: Actions, scores: Floats, top: Floats | None) -> RowTargets:
-    """One common target, the place of whoever has the highest score (section 3.1: a ranking without a classifier).
+    """A common target, the place of the applicant with the highest score (section 3.1: a ranking without a classifier).
 
     Attributes that cannot be changed stay, and one that may only rise, or fall, stays where it is beyond the target
     already: nobody is asked to give up what it has.

@@ -106,7 +106,7 @@ def turned(epsilon):
 
 
 def test_fgce_serves_the_share_that_the_table_asks_for():
-    cells = dict(systems.fgce_cells(Request(problem(), {}, SETTINGS), [relaxed(0.3)], Solver(10.0)))
+    cells = dict(systems.fgce_cells(Request(problem(), {}, SETTINGS), [relaxed(0.3)], 9, 0.9, Solver(10.0)))
     assert cells[Cell("feasible_share", "FGCE", ("0.3", "nothing"))] == 1.0
     assert cells[Cell("feasible_mean_cost", "FGCE", ("0.3", "nothing"))] == pytest.approx(0.375)
 

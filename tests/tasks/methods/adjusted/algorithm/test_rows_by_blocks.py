@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from research.bench.timed_ladder import LIMITS, applications_of, drawn
-from tasks.methods.adjusted.algorithm import design, estimators, examined, ladder, parts, regressions
+from tasks.methods.adjusted.algorithm import design, estimators, examined, ladder, regressions
 from tasks.methods.adjusted.algorithm.design import build_design, complete_rows
 from tasks.methods.adjusted.algorithm.examined import Examined, Rules, examine
 from tasks.methods.adjusted.algorithm.ladder import Ladder, climb, some_rows
@@ -27,7 +27,7 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """What counts as many rows, and what is summed at a time, is less than these."""
-    for module in (regression, design, examined, ladder, estimators, parts, regressions):
+    for module in (regression, design, examined, ladder, estimators, regressions):
         monkeypatch.setattr(module, "MANY", 700)
     for module in (regression, estimators):
         monkeypatch.setattr(module, "BLOCK", 300)

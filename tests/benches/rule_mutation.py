@@ -1,6 +1,6 @@
 """Switches off each rule by which cells are read, and lists the tables of the corpus that the judge then fails.
 
-``EVENHAND_TEST_DATA=FOLDER PYTHONPATH=.:tests python -m benches mutation`` prints the table; ``--reps`` is the
+``EVENHAND_TEST_DATA=FOLDER PYTHONPATH=.:tests python -m benches rule_mutation`` prints the table; ``--reps`` is the
 number of failing tables after which a rule is left. A rule that no table misses is not held by the corpus.
 """
 
