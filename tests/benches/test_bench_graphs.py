@@ -20,7 +20,7 @@ def test_the_graph_of_the_lenders_implies_something_and_the_saturated_one_nothin
     assert (test.tests, test.contradicted) == (0, False)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_lenders_that_follow_the_graph_are_seldom_called_contradicted():
     tests = [held(FOLLOWS, 1000, seed) for seed in range(12)]
     assert sum(test.contradicted for test in tests) <= 1
@@ -36,7 +36,7 @@ def test_lenders_that_contradict_it_are_found(planted):
     assert test.permutations == 20
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_columns_exchanged_fit_no_better_than_permuted_ones_and_one_missing_edge_still_does():
     assert held(EXCHANGED, 1000, 0).as_good > 1
     missing = held(DIRECT, 2500, 0)

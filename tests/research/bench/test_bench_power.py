@@ -17,8 +17,13 @@ ERROR = 2.33 * (0.5 / SMALL) ** 0.5
 """The 1 % point of the difference of two shares of so many, at its widest."""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("law", [LAWS[0], LAWS[3]], ids=["equal", "unlike officers"])
+@pytest.mark.parametrize(
+    "law",
+    [
+        pytest.param(LAWS[0], marks=pytest.mark.long, id="equal"),
+        pytest.param(LAWS[3], marks=pytest.mark.slow, id="unlike officers"),
+    ],
+)
 def test_printed_power_is_that_of_new_lenders(law: Law) -> None:
     shares, truth = (make(law, SMALL, 3, 2500) for make in (printed, simulated))
     assert all(abs(share - true) <= NEAR + ERROR for share, true in zip(shares, truth, strict=True))
