@@ -111,8 +111,8 @@
 # Loan decisions, 2024: Black or African American applicants were approved less often than similar
 # White applicants; what the data lack could account for it.
 #
-#   Approval rates      Inconclusive  Yes. Of 100 applicants approved: Black or African American 56,
-#                                     White 75 and 1 more. Compared with White: Black or African
+#   Approval rates      Inconclusive  Yes. Approved per 100 applicants: Black or African American 56,
+#                                     White 75; 1 other group. Compared with White: Black or African
 #                                     American 19 points lower (10 to 26)
 #   Similar applicants  Inconclusive  No. Among applicants with the same 4 recorded characteristics,
 #                                     Black or African American applicants were approved 15 points

@@ -140,8 +140,8 @@ MODELS = (
     Planted("a proxy lowers the score", LENGTH, by_proxy, "ratio about 0.6", (BEYOND,), PATH, BRANCH),
     Planted("groups alike", REASON, equal, "same reasons", (INSIDE, OPEN), REASONS),
     Planted("finances worse by 0.6", REASON, worse(0.6), "same rule", (INSIDE, OPEN), REASONS),
-    Planted(
-        "own kind of income, equal rates", REASON, two_incomes(split=True), "other reasons", (BEYOND,), REASONS, TWO
+    Planted(  # nobody of the other group is comparable
+        "own kind of income, equal rates", REASON, two_incomes(split=True), "other reasons", (OPEN,), REASONS, TWO
     ),
     Planted("either kind alike", REASON, two_incomes(split=False), "same reasons", (INSIDE, OPEN), REASONS, TWO),
     Planted("a proxy lowers the score", REASON, by_proxy, "other reasons", (BEYOND, OPEN), REASONS, BRANCH),
