@@ -159,7 +159,12 @@ def assert_in_publication(tables: Tables, fates: Fates) -> None:
 def person() -> st.SearchStrategy[Person]:
     races = st.sampled_from(["white"] * 5 + ["Black"] * 3 + ["Asian"])
     return st.builds(
-        Person, races, st.sampled_from(["no"] * 6 + ["yes"]), st.booleans(), st.integers(0, 9).map(lambda i: not i)
+        Person,
+        races,
+        st.sampled_from(["no"] * 6 + ["yes"]),
+        st.booleans(),
+        st.integers(0, 9).map(lambda i: not i),
+        st.just(""),
     )
 
 

@@ -119,8 +119,8 @@ def test_a_causal_model_and_a_path_say_what_would_be():
     path = row(Theory.PATH_TO_APPROVAL, "Black", LITTLE, value=0.74, low=0.59, high=0.92, limit=0.8, events=64, n=197)
     run = replace(one((-3, -8, 2)), rows=(whole(Theory.CAUSAL_MODEL, OUTSIDE), total, path, whole(path.theory, LITTLE)))
     assert answered(run, Theory.CAUSAL_MODEL).sentence == (
-        "Yes. Under the assumed causal model, Black applicants would be approved 25 points more often if they were "
-        "white (18 to 33)."
+        "Yes. Under the assumed causal model, Black applicants would be approved 25 points more often if white "
+        "(18 to 33)."
     )
     found = answered(run, Theory.PATH_TO_APPROVAL)
     assert found.sentence == ("Yes. Denied white applicants must change 74 % as much as Black ones (59 % to 92 %).")
