@@ -208,18 +208,14 @@ def _row(line: Line) -> tuple[str | Text, ...]:
     published = _number(line.figure.value)
     bound = "at most " if line.figure.at_most else "at least " if line.figure.at_least else ""
     ratio = "" if line.ratio is None else f"{line.ratio:.3g}"
-    figures = (f"{bound}{published}", _number(line.obtained), difference, ratio, _held_to(line))
+    tolerance = ""
+    if line.figure.has_verdict and not isinstance(line.figure.value, str):  # with the two spreads that it follows from
+        spreads = [(name, spread) for name, spread in (("paper", line.figure.spread), ("ours", line.spread)) if spread]
+        parts = [f"{name} {_number(s.deviation)} of {s.repeats}" for name, s in spreads if s.is_known]
+        tolerance = f"{line.tolerance:.3g}" + (f" (sd {', '.join(parts)})" if line.figure.spread and parts else "")
+    cells = (f"{bound}{published}", _number(line.obtained), difference, ratio, tolerance)
     what = f"{_words(cell.quantity)}, {at}" if at else _words(cell.quantity)
-    return (line.figure.source, Text(what), cell.group, *figures, verdict)
-
-
-def _held_to(line: Line) -> str:
-    """The tolerance, and the two spreads that it follows from."""
-    if not line.figure.has_verdict or isinstance(line.figure.value, str):
-        return ""
-    spreads = [(name, spread) for name, spread in (("paper", line.figure.spread), ("ours", line.spread)) if spread]
-    parts = [f"{name} {_number(s.deviation)} of {s.repeats}" for name, s in spreads if s.is_known]
-    return f"{line.tolerance:.3g}" + (f" (sd {', '.join(parts)})" if line.figure.spread and parts else "")
+    return (line.figure.source, Text(what), cell.group, *cells, verdict)
 
 
 def _words(quantity: str) -> str:
@@ -415,18 +411,15 @@ def _read(part: Part, folder: Path) -> Done | None:
     content = json.loads(file.read_text())
     if content.get("key") != part.key():
         return None
-    lines = _with_remarks(part, [_line(line) for line in content["lines"]])
-    return Done(part, content["seconds"], lines, content["drawings"], content["machine"])
-
-
-def _with_remarks(part: Part, lines: Sequence[Line]) -> list[Line]:
-    """The lines with the verdicts that the present remarks give; a line without a value of ours stays as it is."""
+    lines = [_line(line) for line in content["lines"]]
+    # the verdicts are those of the present remarks; a line without a value of ours stays as it is
     groups = experiments_of(part.paper, part.quick).experiments[part.dataset].groups
     remarks = figures.published_remarks(figures.read(part.paper), part.dataset, groups)
     values = {line.figure.cell: line.obtained for line in lines if line.obtained is not None}
     spreads = {line.figure.cell: line.spread for line in lines if line.spread is not None}
     with_verdicts = figures.compare(part.dataset, [line.figure for line in lines], values, remarks, spreads)
-    return [old if old.obtained is None else new for old, new in zip(lines, with_verdicts, strict=True)]
+    lines = [old if old.obtained is None else new for old, new in zip(lines, with_verdicts, strict=True)]
+    return Done(part, content["seconds"], lines, content["drawings"], content["machine"])
 
 
 def _line(record: Mapping[str, Any]) -> Line:

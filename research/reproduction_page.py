@@ -286,27 +286,20 @@ and the ratio.
 
 def page(ledgers: Mapping[str, Sequence[Row]], results: Sequence[Done]) -> str:
     """The page as Markdown."""
-    is_whole = len(results) == sum(len(experiments_of(paper, quick=False).experiments) for paper in METHODS)
-    quick = " --quick" if any(result.part.quick for result in results) else ""
-    head = HEAD.format(
-        options=quick + ("" if is_whole else " --kept"),
-        seconds=f"{sum(result.seconds for result in results):,.0f}",
-        machine="; ".join(dict.fromkeys(result.machine for result in results)),
-        sizes=_sizes(results),
-    )
-    parts = [_paper(name, rows, results) for name, rows in ledgers.items()]
-    in_all = totals(ledgers).replace("\n", "\n\n").rstrip() + "\n"
-    return "\n".join([TITLE, in_all, head, *parts]).rstrip() + "\n"
-
-
-def _sizes(results: Sequence[Done]) -> str:
-    """Which data sets were run at the papers' own size, and which at the smaller one of ``--quick``."""
     experiments = {paper: experiments_of(paper, quick=False).experiments for paper in METHODS}
     run = {(result.part.paper, result.part.dataset) for result in results}
     unrun = [f"{paper} {dataset}" for paper in METHODS for dataset in experiments[paper] if (paper, dataset) not in run]
     names = {is_quick: [r.part.name for r in results if r.part.quick == is_quick] for is_quick in (False, True)}
     titles = ("At the full size", names[False]), ("At the smaller size of `--quick`", names[True]), ("Not run", unrun)
-    return " ".join(f"{title}: {', '.join(several)}." for title, several in titles if several)
+    head = HEAD.format(
+        options=(" --quick" if names[True] else "") + (" --kept" if unrun else ""),
+        seconds=f"{sum(result.seconds for result in results):,.0f}",
+        machine="; ".join(dict.fromkeys(result.machine for result in results)),
+        sizes=" ".join(f"{title}: {', '.join(several)}." for title, several in titles if several),
+    )
+    parts = [_paper(name, rows, results) for name, rows in ledgers.items()]
+    in_all = totals(ledgers).replace("\n", "\n\n").rstrip() + "\n"
+    return "\n".join([TITLE, in_all, head, *parts]).rstrip() + "\n"
 
 
 def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
@@ -323,9 +316,16 @@ def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
     for row in rows:
         for reason in dict.fromkeys((*row.entry.reasons, *sorted(row.tally.why))):
             entries_by_reason.setdefault(reason, []).append(row.entry.what)
-    cannot = [
-        f"- {'; '.join(names)}{_about(reason, paper_results)}: {reason}." for reason, names in entries_by_reason.items()
-    ]
+    cannot = []
+    for reason, names in entries_by_reason.items():  # with the data sets, and a few groups or models, that it is about
+        about_lines = [line for result in paper_results for line in result.lines if line.why == reason]
+        datasets, groups = (
+            list(dict.fromkeys(values))
+            for values in ((line.dataset for line in about_lines), (line.figure.cell.group for line in about_lines))
+        )
+        parts = [", ".join(datasets), ", ".join(groups) if len(groups) <= MOST_GROUPS else ""]
+        about = f" ({'; '.join(part for part in parts if part)})" if about_lines else ""
+        cannot.append(f"- {'; '.join(names)}{about}: {reason}.")
     differs = [
         _differing(line)
         for result in results
@@ -342,15 +342,6 @@ def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
 
 MOST_GROUPS = 3
 """Groups or models that a reason names; one about more names none."""
-
-
-def _about(reason: str, results: Sequence[Done]) -> str:
-    """The data sets, and a few groups or models, that a reason is about; empty of one that no figure has."""
-    lines = [line for result in results for line in result.lines if line.why == reason]
-    names = list(dict.fromkeys(line.dataset for line in lines))
-    groups = list(dict.fromkeys(line.figure.cell.group for line in lines))
-    parts = [", ".join(names), ", ".join(groups) if len(groups) <= MOST_GROUPS else ""]
-    return f" ({'; '.join(part for part in parts if part)})" if lines else ""
 
 
 def cells(row: Row) -> tuple[str, ...]:

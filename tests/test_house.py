@@ -31,7 +31,7 @@ DEEPEST, LONGEST = 4, 800
 """Folders below the root; lines of a file."""
 MODULES = 548
 """Python files outside tests. May only fall; so may the two shares below."""
-IMPORT_SHARE, SINGLE_USE_SHARE = 0.0591, 0.185
+IMPORT_SHARE, SINGLE_USE_SHARE = 0.0591, 0.184
 
 RECORDED = {
     "ingest": "tasks.ingest",

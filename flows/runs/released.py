@@ -50,14 +50,16 @@ def sharing(lake: Lake, run: Run) -> list[Run]:
             f"{gone[0]} was released and is not in the lake any more, and what follows from it is unknown; "
             "restore its files from a copy"
         )
-    return [other for other in published_runs(lake) if other.run != run.run and _shares(lake, run, other)]
-
-
-def _shares(lake: Lake, run: Run, other: Run) -> bool:
-    same_source = run.source_sha256 == other.source_sha256
-    if same_source or (run.audit, run.year) == (other.audit, other.year):
-        return shares_rows(run.partition, other.partition)
-    return _alike(lake, run, other)
+    out = []
+    for other in (published for published in published_runs(lake) if published.run != run.run):
+        same_source = run.source_sha256 == other.source_sha256
+        if same_source or (run.audit, run.year) == (other.audit, other.year):
+            shares = shares_rows(run.partition, other.partition)
+        else:
+            shares = _alike(lake, run, other)
+        if shares:
+            out.append(other)
+    return out
 
 
 def _alike(lake: Lake, run: Run, other: Run) -> bool:

@@ -22,7 +22,7 @@ from tasks.methods.adjusted.algorithm.expected import LimitRule
 from tasks.methods.adjusted.algorithm.regressions import fit_linear
 from tasks.methods.cst.algorithm.effects import effects
 from tasks.methods.cst.settings import CstSettings
-from tasks.numerics.arrays import Bools, Floats, Longs
+from tasks.numerics.arrays import Floats, Longs
 from tasks.numerics.encoding import Columns
 
 ROWS, REPS = 1_500, 200
@@ -77,14 +77,21 @@ def _over_officers(index: Floats) -> Floats:
     return mean
 
 
+def _columns(files: Files) -> Columns:
+    """What situations are compared by: four numbers, the income by its logarithm, and the purpose."""
+    values = np.column_stack([control.values for control in files.controls])
+    values[:, 0] = np.log(values[:, 0])
+    names = tuple(control.name for control in files.controls)
+    return Columns(names, (*[Kind.CONTINUOUS] * 4, Kind.NOMINAL), ((), (), (), (), PURPOSES), values)
+
+
 def intervals_of(files: Files, seed: int) -> dict[str, tuple[float, float, float]]:
     """Both ends of the 95 % interval of each estimate, and the end that a state outside is read from."""
     if files.cluster is None:
         raise ValueError("the bench needs officers")
     member = files.group == 1
-    numbers = np.column_stack([control.values for control in files.controls[:4]])
-    numbers[:, 0] = np.log(numbers[:, 0])
-    purpose = files.controls[4].values
+    columns = _columns(files)
+    numbers, purpose = columns.values[:, :4], columns.values[:, 4]
     (examined,) = examine(files, RULES, np.random.default_rng(seed))
     effect, error = examined.effect, examined.judged
     if effect is None or error is None:
@@ -99,9 +106,6 @@ def intervals_of(files: Files, seed: int) -> dict[str, tuple[float, float, float
     out["clustered error"] = _ends(value, se, math.inf)
     low, high = wild_interval(x, denied, fit, 1, files.cluster, 1 - NOMINAL, np.random.default_rng(seed))
     out["wild bootstrap"] = low, high, low
-    kinds = (*[Kind.CONTINUOUS] * 4, Kind.NOMINAL)
-    names = tuple(control.name for control in files.controls)
-    columns = Columns(names, kinds, ((), (), (), (), PURPOSES), np.column_stack([numbers, purpose]))
     situations, _ = effects(columns, member, files.denied, None, SITUATIONS)
     out["situations by rows"] = _ends(situations.value, situations.se, math.inf)
     times = max(1.0, error.plain.se / error.se_by_rows)
@@ -115,14 +119,18 @@ def counterfactual_intervals(files: Files, seed: int) -> dict[str, tuple[float, 
     error, member = examined.judged, files.group == 1
     if error is None:
         raise ValueError(examined.reason)
-    numbers = np.column_stack([control.values for control in files.controls[:4]])
-    numbers[:, 0] = np.log(numbers[:, 0])
-    purpose = files.controls[4].values
-    kinds, names = (*[Kind.CONTINUOUS] * 4, Kind.NOMINAL), tuple(control.name for control in files.controls)
-    columns = Columns(names, kinds, ((), (), (), (), PURPOSES), np.column_stack([numbers, purpose]))
+    columns = _columns(files)
+    numbers, purpose = columns.values[:, :4], columns.values[:, 4]
 
     def imagined(sample: Longs) -> Floats:
-        return np.column_stack([_as_reference(numbers, member, sample), purpose[member]])
+        """Members as of the reference group, by a linear model: money causes the score and the debt."""
+        intercept, membership = np.ones(len(member)), member.astype(np.float64)
+        shift = np.zeros(numbers.shape[1])
+        for column, causes in enumerate(((), (0,), (0,))):
+            x = np.column_stack([intercept, membership, *(numbers[:, cause] for cause in causes)])
+            slopes = np.linalg.lstsq(x[sample], numbers[sample, column], rcond=None)[0]
+            shift[column] = slopes[2:] @ shift[list(causes)] - slopes[1]
+        return np.column_stack([numbers[member] + shift, purpose[member]])
 
     rng = np.random.default_rng(seed)
     every = np.arange(len(member))
@@ -134,18 +142,6 @@ def counterfactual_intervals(files: Files, seed: int) -> dict[str, tuple[float, 
         "counterfactuals by rows": _ends(effect.value, effect.se, math.inf),
         "counterfactuals by clusters": _ends(effect.value, times * effect.se, error.plain.df),
     }
-
-
-def _as_reference(numbers: Floats, member: Bools, sample: Longs) -> Floats:
-    """Numbers of the members as of the reference group, by a linear model: money causes the score and the debt."""
-    intercept, membership = np.ones(len(member)), member.astype(np.float64)
-    shift = np.zeros(numbers.shape[1])
-    for column, causes in enumerate(((), (0,), (0,))):
-        x = np.column_stack([intercept, membership, *(numbers[:, cause] for cause in causes)])
-        slopes = np.linalg.lstsq(x[sample], numbers[sample, column], rcond=None)[0]
-        shift[column] = slopes[2:] @ shift[list(causes)] - slopes[1]
-    as_reference: Floats = numbers[member] + shift
-    return as_reference
 
 
 def _ends(value: float, se: float, df: float) -> tuple[float, float, float]:

@@ -1,13 +1,16 @@
 """A lake with one run whose tables were never computed: enough to make its report anew."""
 
 import json
+import shutil
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from conftest import spec_of
+from conftest import loans, spec_of
 from exported_run import material
 
 from flows.runs.index import digest, record_of
+from tasks.lake import log
 from tasks.lake.store import Lake, sha256_of
 from tasks.plan import STAGES
 
@@ -39,3 +42,14 @@ def sealed_run(place: Path) -> Lake:
     }
     lake.write_file(f"runs/{RUN}/manifest.json", json.dumps({**content, "sha256": digest(content)}, indent=1).encode())
     return lake
+
+
+def run_among_keys(place: Path, trusted: Iterable[str], stranger: str) -> Lake:
+    """Make the table, new keys, of which all but the stranger's lie in the folder ``trusted``, and the lake."""
+    loans().to_csv(place / "loans.csv", index=False)
+    (place / "trusted").mkdir()
+    log.new_key(place / stranger)
+    for name in trusted:
+        log.new_key(place / name)
+        shutil.copy(place / f"{name}.pub", place / "trusted")
+    return sealed_run(place)

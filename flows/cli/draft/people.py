@@ -172,14 +172,11 @@ def found(table: Table, decision: str) -> list[str]:
     for *_, position in sorted(ranked, key=lambda rank: rank[-1]):
         column = table.columns[table.names[position]]
         alike = [flag for flag in flags if kind_of(flag) == kind_of(column)]
-        if (
-            len(names) < MOST_ATTRIBUTES
-            and alike
-            and _is_flag(column)
-            and not any(_tell_same(column, f) for f in alike)
-        ):
-            names.append(column.name)
-            flags.append(column)
+        if len(names) < MOST_ATTRIBUTES and alike and _is_flag(column):
+            pairs = [np.unique(np.stack([column.groups, flag.groups]), axis=1).T for flag in alike]
+            if all(len(pair) > len(_PAIR) for pair in pairs):  # no other flag parts the rows as this one does
+                names.append(column.name)
+                flags.append(column)
     return sorted(names, key=lambda name: vocabulary.KINDS.index(kind_of(table.columns[name])))
 
 
@@ -187,11 +184,6 @@ def _is_flag(column: Column) -> bool:
     """Whether a column says of a group who is in it and who is not."""
     flags = {*vocabulary.answers("yes"), *vocabulary.answers("no"), "0", "1"}
     return kind_of(column) in _FLAGGED and len(column.values) == len(_PAIR) and set(map(plain, column.values)) <= flags
-
-
-def _tell_same(first: Column, second: Column) -> bool:
-    """Whether two flags part the rows alike."""
-    return len(np.unique(np.stack([first.groups, second.groups]), axis=1).T) <= len(_PAIR)
 
 
 def _has_groups(column: Column) -> bool:

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from conftest import loans
-from sealed_run import RUN, sealed_run
+from sealed_run import RUN, run_among_keys
 
 from flows.runs.review import Note, SignOff, note, sign_off
 from flows.runs.signatures import certify, check_log, protect, retire_key
@@ -27,13 +26,7 @@ Forgery = Callable[[list[Entry], Draw, Path], list[Entry]]
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Keys, and a log of nine entries: the last but two retires a key that signed some before."""
     place = tmp_path_factory.mktemp("forged")
-    loans().to_csv(place / "loans.csv", index=False)
-    (place / "trusted").mkdir()
-    for name in ("machine", "ann", "bob", "old", "eve"):
-        log.new_key(place / name)
-        if name != "eve":
-            shutil.copy(place / f"{name}.pub", place / "trusted")
-    lake = sealed_run(place)
+    lake = run_among_keys(place, ("machine", "ann", "bob", "old"), "eve")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(KEY, str(place / "machine"))
         patch.setenv(TRUSTED, str(place / "trusted"))

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from conftest import SPEC, evenhand, loans
-from sealed_run import RUN, sealed_run
+from conftest import SPEC, evenhand
+from sealed_run import RUN, run_among_keys
 
 from flows.runs.review import SignOff, sign_off
 from flows.runs.signatures import certify, is_certified
@@ -17,20 +17,13 @@ from tasks.lake.log import KEY, TRUSTED, fingerprint, public_key
 from tasks.lake.store import Lake
 
 Forgery = Callable[[Lake, Path], None]
-NAMES = ("machine", "ann", "bob", "eve")
 
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Keys, and a lake whose run was published, prepared by Ann and approved by Bob, each with a key of their own."""
     place = tmp_path_factory.mktemp("trusted")
-    loans().to_csv(place / "loans.csv", index=False)
-    (place / "trusted").mkdir()
-    for name in NAMES:
-        log.new_key(place / name)
-        if name != "eve":
-            shutil.copy(place / f"{name}.pub", place / "trusted")
-    lake = sealed_run(place)
+    lake = run_among_keys(place, ("machine", "ann", "bob"), "eve")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(KEY, str(place / "machine"))
         patch.setenv(TRUSTED, str(place / "trusted"))
