@@ -19,6 +19,7 @@ from typing import IO, Any, Final, cast
 from urllib.parse import unquote, urlsplit
 
 import flows
+from tasks.scoring.model_reader.protocol import limit
 
 SECONDS: Final = 30.0
 """Of the clock for one address."""
@@ -88,10 +89,8 @@ def main() -> None:
     order = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_sender, daemon=True).start()
     _read_little()
-    for kind, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, _ADDRESSES)):
-        with suppress(ValueError, OSError):
-            hard = resource.getrlimit(kind)[1]
-            resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    limit(resource.RLIMIT_CORE, 0)
+    limit(resource.RLIMIT_AS, _ADDRESSES)
     from apprise import Apprise  # noqa: F401 loaded before the time of the first address begins
 
     lines.write("{}\n")
