@@ -338,11 +338,9 @@ def check_usable(judged: Judged, source: Source, decision: Decision, connection:
         "SELECT count(*), count_if(favourable) FROM judged WHERE refused IS NULL"
     ).fetchall()
     if usable == 0:
-        query = "SELECT refused, count(*) FROM judged GROUP BY refused ORDER BY count(*) DESC, min(place) LIMIT 3"
-        reasons = [(judged.lines[line], rows) for line, rows in connection.sql(query).fetchall()]
-        most_refused = "; ".join(f"{rows} rows: {reason} ({column})" for (reason, column), rows in reasons)
         raise DataQualityError(
-            f"no row of {name} can be used: {most_refused}; look at `decision`, `columns` and `source` in the spec"
+            f"no row of {name} can be used: {_most_refused(judged, connection)}; "
+            "look at `decision`, `columns` and `source` in the spec"
         )
     if favourable in (0, usable):
         side = "favourable" if favourable else "unfavourable"
@@ -354,7 +352,17 @@ def check_usable(judged: Judged, source: Source, decision: Decision, connection:
     return int(usable)
 
 
-def check_groups(protected: Sequence[Protected], usable: int, connection: "duckdb.DuckDBPyConnection") -> None:
+def _most_refused(judged: Judged, connection: "duckdb.DuckDBPyConnection", group: str = "", of: str = "") -> str:
+    """The three reasons that refuse most rows; of the group named ``of`` in the column ``group``, if given."""
+    where, bound = (f"WHERE {group} = ?", [of]) if group else ("", [])
+    query = f"SELECT refused, count(*) FROM judged {where} GROUP BY refused ORDER BY count(*) DESC, min(place) LIMIT 3"
+    lines = [(*judged.lines[line], n) for line, n in connection.execute(query, bound).fetchall()]
+    return "; ".join(f"{n} rows: {reason} ({column})" for reason, column, n in lines)
+
+
+def check_groups(
+    judged: Judged, protected: Sequence[Protected], usable: int, connection: "duckdb.DuckDBPyConnection"
+) -> None:
     """Check that every group of the spec occurs, and that two of each attribute remain among the usable rows.
 
     Raises:
@@ -381,7 +389,8 @@ def check_groups(protected: Sequence[Protected], usable: int, connection: "duckd
         if p.reference not in usable_groups:
             raise TooFewError(
                 f"every row of the reference group {p.reference!r} of {p.name!r} was refused: "
-                "look at `columns` (types and bounds), or choose another reference"
+                f"{_most_refused(judged, connection, f'g{i}', p.reference)}; look at `columns` (types and bounds), "
+                "leave out columns without values, or choose another reference"
             )
 
 

@@ -213,7 +213,7 @@ def _columns(spec: AuditSpec, table: OpenTable, why: Callable[[str], str]) -> di
         value, absent = table.statement.values[name], table.statement.cells.absent(name)
         exact = f"TRY_CAST({value} AS {_EXACT})"
         chosen += [f"count({value})", f"count_if({absent})", f"count_if(NOT {absent} AND ({value}) IS NULL)"]
-        chosen += [f"CAST(sum({exact}) AS DOUBLE)", f"count({exact})", f"fsum({value})"]
+        chosen += [f"CAST(sum({exact}) AS DOUBLE)", f"count({exact})", f"fsum({value})", f"count_if({value} = 0)"]
     figures = table.rows(", ".join(chosen))[0] if chosen else ()
     categories = [name for name in table.question.columns if name not in numbers]
     counts_by_column: dict[str, dict[str | None, int]] = {}
@@ -225,13 +225,14 @@ def _columns(spec: AuditSpec, table: OpenTable, why: Callable[[str], str]) -> di
         if not column.kept:
             out[name] = {"role": "excluded", "why": why(name)}
         elif column.type is Kind.CONTINUOUS:
-            n, missing, unread, total, exact_cells, rough = figures[6 * numbers.index(name) :][:6]
+            n, missing, unread, total, exact_cells, rough, zeros = figures[7 * numbers.index(name) :][:7]
             unit = recipes[name].unit if name in recipes else None
             number = {
                 "n": n,
                 "sum": (total if exact_cells == n else rough) or 0.0,
                 "missing": missing,
                 "unread": unread,
+                "zeros": zeros,
             }
             out[name] = {**role, "kind": "number", "unit": unit, **number}
         else:

@@ -2,6 +2,7 @@
 
 # ruff: noqa: S608 what goes into the SQL is quoted
 
+import hashlib
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -54,10 +55,17 @@ def reader_of(source: Source) -> ModuleType:
 
 
 def digest(source: Source) -> str:
-    """sha256 of the bytes of a source; of a partition that of its rows, as they were counted, and no file is read."""
-    if source.part is not None:
-        return source.part.rows_sha256
-    return str(reader_of(source).digest(source))
+    """sha256 of the bytes of a source, those of the files that are joined to it included.
+
+    Of a partition it is that of its rows, as they were counted, and no file is read but those that are joined.
+    """
+    first = source.part.rows_sha256 if source.part is not None else str(reader_of(source).digest(source))
+    if not source.second_files:
+        return first
+    from tasks.ingest.sources import door
+
+    digests = [first, *(door.digest_of(file) for file in source.second_files)]
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 @contextmanager
@@ -88,26 +96,21 @@ def lay(
     if source.part is not None:
         partition_columns = {*partition_columns, source.part.column}
         names += [source.part.column] if source.part.column not in names else []
-    reader, second = reader_of(source), source.second_file
-    needed_columns = list(names)
-    if second is not None:
-        needed_columns = list(dict.fromkeys([*(name for name in names if name not in second.columns), second.key.this]))
+    reader, joins = reader_of(source), source.second_files
+    elsewhere = {name for second in joins for name in second.columns}
+    needed_columns = [name for name in names if name not in elsewhere]
+    needed_columns = list(dict.fromkeys([*needed_columns, *(second.key.this for second in joins)]))
     if source.intake is not None and source.intake.repeats != "all":
         needed_columns = list(
             dict.fromkeys([*needed_columns, *reader.header(source)])
         )  # rows are equal in every cell of the file
     view = registered(reader.read(source, needed_columns), connection, source.part)
-    if second is not None:
+    for second in joins:
         from tasks.ingest.intake.join import joined
         from tasks.ingest.sources import door
 
-        view = joined(
-            view,
-            registered(door.second(source), connection, name="second_rows"),
-            second.key,
-            second.columns,
-            connection,
-        )
+        rows = registered(door.second(second, source), connection, name=f"second_rows_{len(view.columns)}")
+        view = joined(view, rows, second, connection, of_attribute=second is not source.second_file)
     if source.intake is not None:
         from tasks.ingest.intake.step import read as read_cells
 
@@ -116,22 +119,23 @@ def lay(
 
 
 def header(source: Source) -> list[str]:
-    """Names of the columns of a source, those that a second file gives among them.
+    """Names of the columns of a source, those that further files give among them.
 
     Raises:
-        SpecError: the first file lacks the key, or has a column that the second is to give.
+        SpecError: the first file lacks a key, or another file has a column that a further one is to give.
     """
     names: list[str] = list(reader_of(source).header(source))
-    second = source.second_file
-    if second is None:
-        return names
-    _check_known(second.key.this, names, ("source", "with", "key", "this"))
-    if twice := sorted(set(second.columns) & set(names)):
-        message = (
-            f"both files have a column {twice[0]!r}; join it under no name that the first file has, or leave it out"
-        )
-        raise SpecError(message, ("source", "with", "columns"))
-    return [*names, *second.columns]
+    own_names = tuple(names)
+    for second in source.second_files:
+        place: Location = ("source", "with") if second is source.second_file else ("protected",)
+        _check_known(second.key.this, list(own_names), place)
+        if twice := sorted(set(second.columns) & set(names)):
+            message = (
+                f"two files have a column {twice[0]!r}; join it under no name that another file has, or leave it out"
+            )
+            raise SpecError(message, place)
+        names += second.columns
+    return names
 
 
 LENDER_ID: Final = "lender_id"
@@ -145,7 +149,7 @@ def columns_read(question: Question, year_column: str | None) -> list[str]:
     named += [label.column for label in labels]
     named += [c for p in question.protected for c in p.columns]
     derived = question.source.derive
-    named += [*question.source.keep, *question.columns, *(d.column for d in derived.values())]
+    named += [*question.source.keep, *question.columns, *(name for d in derived.values() for name in d.columns)]
     named += [year_column] if year_column else []
     named += [LENDER_ID] if question.source.kind == "hmda" else []
     recipes = question.source.intake.columns if question.source.intake else {}
@@ -185,6 +189,7 @@ def check_columns(spec: AuditSpec) -> None:
     named += [(("source", "keep", name), name) for name in spec.source.keep]
     if spec.source.year_column:
         named.append((("source", "year_column"), spec.source.year_column))
+    named += [(("source", "proxy"), name) for name in (spec.source.proxy.columns if spec.source.proxy else ())]
     recipes = spec.source.intake.columns if spec.source.intake else {}
     named += [(("source", "intake", "columns", name, "at"), r.at) for name, r in recipes.items() if r.at]
     for location, name in named:
@@ -234,8 +239,9 @@ def unnamed_columns(spec: AuditSpec) -> tuple[str, ...]:
     named |= {spec.by.column} if spec.by else set()
     named |= {spec.outcome.column} if spec.outcome else set()
     named |= {column for p in spec.protected for column in p.columns}
-    named |= {derived.column for derived in spec.source.derive.values()}
-    named |= {spec.source.second_file.key.this} if spec.source.second_file else set()
+    named |= {name for derived in spec.source.derive.values() for name in derived.columns}
+    named |= {second.key.this for second in spec.source.second_files}
+    named |= set(spec.source.proxy.columns) if spec.source.proxy else set()
     return tuple(name for name in header(spec.source) if name not in named)
 
 
@@ -259,7 +265,9 @@ def _check_derived(source: Source, column_names: list[str]) -> None:
         if name in column_names:
             message = f"the source has a column {name!r} already; give the derived one a name of its own"
             raise SpecError(message, ("source", "derive", name))
-        _check_known(derived.column, column_names, ("source", "derive", name, "column"))
+        for column in derived.columns:
+            key = "rows" if derived.column is None else "column"
+            _check_known(column, column_names, ("source", "derive", name, key))
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ def _judged(settings: IngestSettings, question: Question, year_column: str | Non
         applications.check_listed(decision, rows_statement, connection)
     judged_rows = judge(rows_statement, columns, [p.name for p in protected], connection, drafts)
     usable = applications.check_usable(judged_rows, source, decision, connection)
-    applications.check_groups(protected, usable, connection)
+    applications.check_groups(judged_rows, protected, usable, connection)
     refusals = refused(judged_rows, source_view.unread, settings.refusals.keep, settings.seed, connection, drafts)
     rows = judged_rows.rows + len(source_view.unread)
     lender = applications.only_lender(registry.LENDER_ID, rows_statement, connection) if source.kind == "hmda" else None

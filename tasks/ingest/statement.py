@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.audit.column import ColumnSpec
-from schemas.audit.source import Derived, Keep, Source
+from schemas.audit.source import CellRule, Derived, Keep, Source
 from schemas.audit.spec import Decision, Protected
 from schemas.terms import Kind, Refusal
 from tasks.ingest.sources.raw import Laid, canonical
@@ -157,6 +157,23 @@ def lay_cells(
 def _derived(cells: Cells, name: str, source: Source, bound: BoundValues) -> str:
     """The value and whether it is unlisted; texts that mean missing or exempt are carried over if they are."""
     derived: Derived = source.derive[name]
+    if derived.column is None:  # a new value where all its rules hold, and none where those of two do
+
+        def holds(column: str, rule: CellRule) -> str:
+            if not isinstance(rule, str):
+                return bound.among(cells.text(column), rule)
+            absent = bound.among(cells.text(column), ["", *source.missing, *source.exempt])
+            return absent if rule == "absent" else f"NOT {absent}"
+
+        conditions = {
+            value: f"({' AND '.join(holds(column, rule) for column, rule in rules.items())})"
+            for value, rules in derived.rows.items()
+        }
+        twice = f"({' + '.join(f'CAST({sql} AS INTEGER)' for sql in conditions.values())}) > 1"
+        values = " ".join(f"WHEN {sql} THEN {bound.value(value)}" for value, sql in conditions.items())
+        return (
+            f"CASE WHEN {twice} THEN '' {values} ELSE '' END AS {cells.text(name)}, {twice} AS {cells.unlisted(name)}"
+        )
     text = cells.text(derived.column)
     listed = [code for codes in derived.values.values() for code in codes]
     unlisted = f"NOT {bound.among(text, [*listed, '', *source.missing, *source.exempt])}"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import blake2b
 from typing import Final, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from schemas.audit.intake import ColumnRecipe
 from schemas.tables.applications import APPLICATIONS
 from schemas.tables.counterfactuals import COUNTERFACTUALS
 from tasks.ingest.intake import numbers, units
-from tasks.preprocessing.algorithm import LEAST, STOPS, association
+from tasks.preprocessing.algorithm import LEAST, STOPS, area_of_categories
 
 AFTER: Final = "known after the decision"
 MOST_FEATURES: Final = 200
@@ -90,7 +91,7 @@ def entries(table: Table, decision: str, split: Split, attributes: Collection[st
         reason, why = _left_out(table, column, split, attributes, row_id, decided_on)
         if not reason:
             cells = column.numbers if column.is_number and column.distinct > _MOST_CATEGORIES else column.groups
-            twin = first_names.setdefault(cells.tobytes(), name)
+            twin = first_names.setdefault(blake2b(cells.tobytes(), digest_size=20).digest(), name)
             if twin != name:
                 reason, why = "copy", f"tells the same as {twin}, value by value"
         if reason:
@@ -98,6 +99,11 @@ def entries(table: Table, decision: str, split: Split, attributes: Collection[st
             entry = Entry(name, "nominal", why, reason, recipe=recipe, doubt=entry.doubt if recipe else "")
         out.append(entry)
     return out
+
+
+def part(entry: Entry, derived: str) -> Entry:
+    """The entry of a column that another one is made of."""
+    return Entry(entry.name, "nominal", f"{derived!r} is made of it", "copy")
 
 
 def recipe_of(column: Column) -> ColumnRecipe | None:
@@ -124,10 +130,12 @@ def feature(column: Column) -> Entry:
         rows = sum(n for text, n in column.counts.items() if text in column.absent_texts and _is_code(text, column))
         doubts.append(f"{', '.join(column.missing_codes)} stands for a missing value ({rows:,} rows)")
     if column.form == "number" and column.number is not None:
-        present = column.numbers[np.isfinite(column.numbers)]
+        present = (cells := column.numbers)[np.isfinite(cells)]
         span = f"{present.min():g} to {present.max():g}" if len(present) else "no value"
         unit = f" {recipe.unit}" if recipe and recipe.unit else ""
         doubts += [column.number.question] if column.number.question else []
+        if zeros := doubtful_zeros(column):
+            doubts.append(f"0 is kept as the income of {'1 row' if zeros == 1 else f'{zeros:,} rows'}")
         return Entry(column.name, "continuous", f"{span}{unit}{missing}", recipe=recipe, doubt="; ".join(doubts))
     doubts += [column.doubt] if column.doubt else []
     values = sorted(column.values)
@@ -143,6 +151,11 @@ def feature(column: Column) -> Entry:
     if column.form == "few numbers":
         doubts.append(f"{len(values)} whole numbers, read as categories")
     return Entry(column.name, "nominal", f"{len(values):,} values{missing}", recipe=recipe, doubt="; ".join(doubts))
+
+
+def doubtful_zeros(column: Column) -> int:
+    """Rows with an income of 0, which may mean a blank cell."""
+    return column.kept_zeros if column.is_number and units.names_income(column.name) else 0
 
 
 def _is_code(text: str, column: Column) -> bool:
@@ -287,9 +300,9 @@ def tells(column: Column, split: Split) -> float:
 def _by_categories(column: Column, split: Split) -> float:
     if len(column.values) > _MOST_CATEGORIES:
         return 0.5
-    values, decided = np.where(column.groups < 0, np.nan, column.groups.astype(float)), split.decided
-    area = association(values[decided], split.favourable[decided], unordered=True).value
-    return 0.5 if np.isnan(area) else float(area)
+    rows = split.decided & (column.groups >= 0)
+    area = area_of_categories(column.groups[rows].astype(np.int64), split.favourable[rows])
+    return 0.5 if np.isnan(area) else area
 
 
 def _by_numbers(column: Column, split: Split) -> float:

@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Final
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 app = typer.Typer(rich_markup_mode=None)
 
 
-@app.command(epilog="Example: evenhand init loans.csv -o loans.yaml, then evenhand init --confirm loans.yaml")
+@app.command(epilog="Example: evenhand init loans.csv -o loans.yaml --ask")
 def init(
     file: Annotated[
         Path | None,
@@ -52,6 +53,9 @@ def init(
     ] = None,
     sheet: Annotated[str | None, typer.Option(metavar="NAME", help="Of a workbook: the sheet.")] = None,
     member: Annotated[str | None, typer.Option(metavar="NAME", help="Of a zip: the file in it.")] = None,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Put every question, the worst first, and not only the first few.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the spec here instead of printing it.")
     ] = None,
@@ -98,11 +102,16 @@ def init(
     if of_hmda is not None and decision is None:
         _put(of_hmda, output)
         return
-    _write(draft(File(file, member, sheet, with_, key), choices), output, as_json)
+    _write(draft(File(file, member, sheet, with_, key), choices, ask=ask), output, as_json)
 
 
-def draft(file: "File", choices: "Choices") -> "Draft":
+def draft(file: "File", choices: "Choices", *, ask: bool = False) -> "Draft":
     """The draft of a table; remarks on the table go to the error stream, and questions to a terminal.
+
+    Args:
+        file: the table.
+        choices: what the command line gives.
+        ask: whether every question is put, and answers are read even from a pipe.
 
     Raises:
         SpecError: a choice does not fit the table.
@@ -111,6 +120,8 @@ def draft(file: "File", choices: "Choices") -> "Draft":
     from flows.cli.draft.drafting import drafted
     from flows.cli.draft.reading import read_file
 
+    if ask and file.second is not None and file.key is None:
+        file = replace(file, key=_key(file))
     table = read_file(file)
     notes = list(table.notes)
     if table.example is not None:
@@ -122,7 +133,7 @@ def draft(file: "File", choices: "Choices") -> "Draft":
             raise SpecError(f"{name}: that record is not the header; the column is called {table.lost_names[name]!r}")
     result = drafted(table, choices)
     can_ask = sys.stdin.isatty() and sys.stderr.isatty()  # the draft itself may go into a file
-    return _ask(result) if can_ask else result
+    return _ask(result, None if ask else _FIRST) if ask or can_ask else result
 
 
 def _check_file(file: Path, output: Path | None) -> None:
@@ -152,7 +163,9 @@ def _write(result: "Draft", output: Path | None, as_json: Path | None) -> None:
         errors.print(f"  {line}", markup=False)
     if not result.is_whole:
         raise SpecError(_lacking(result, pending, output))
-    if output is not None:
+    if output is not None and not pending:
+        errors.print(f"{output}: nothing is left to confirm, then evenhand audit {quote(str(output))}", markup=False)
+    elif output is not None:
         errors.print(
             f"{output}: {len(lines(pending))} lines to confirm (evenhand init --confirm {quote(str(output))} takes the "
             f"defaults), then evenhand audit {quote(str(output))}",
@@ -234,50 +247,71 @@ def _confirm(spec: Path, keys: Sequence[str]) -> None:
 # The questions at a terminal: Enter takes a default, which is shown with what it rests on.
 
 
-_ASKED: Final = (1, 2, 3, 4, 9)
-"""Weights of the questions that are put; the others stay marks in the file."""
+_FIRST: Final = (1, 2, 3, 4, 9)
+"""Weights of the questions that are put without ``--ask``; the others stay marks in the file."""
 _SHOWN: Final = 8
 
 
-def _ask(draft: "Draft") -> "Draft":
-    """The draft with the answers of the user.
+def _ask(draft: "Draft", weights: Collection[int] | None) -> "Draft":
+    """The draft with the answers of the user to the questions of some weights, or to all.
 
     Raises:
         SpecError: the input ends without an answer.
     """
     from flows.cli.draft.questions import open_questions
 
-    put: set[str] = set()
+    put: set[tuple[str, str]] = set()  # one that an answer changed is put again
     while True:
-        pending = [q for q in open_questions(draft) if q.weight in _ASKED and q.key not in put]
+        chosen = [q for q in open_questions(draft) if weights is None or q.weight in weights]
+        pending = [question for question in chosen if (question.key, question.text) not in put]
         if not pending:
             return draft
-        put.add(pending[0].key)
+        put.add((pending[0].key, pending[0].text))
         draft = _answer(draft, pending[0])
+
+
+def _key(file: "File") -> str:
+    """The key of a second file, as the user answers."""
+    from flows.cli.draft.questions import join_question
+    from flows.cli.draft.reading import keys_of_both
+
+    assert file.second is not None  # noqa: S101
+    question = join_question(file.second.name, keys_of_both(file))
+    _show(question)
+    while not (reply := _chosen(question, _reply(question))):
+        pass
+    return reply
 
 
 def _answer(draft: "Draft", question: "Question") -> "Draft":
     from flows.cli.draft.questions import answered
 
-    errors.print(question.text, markup=False)
-    for evidence in question.evidence[:_SHOWN]:
-        rows = "" if evidence.rows is None else f"{evidence.rows:,} rows"
-        parts = (part for part in (evidence.what, rows, evidence.meaning) if part)
-        errors.print("    " + visible("  ".join(parts)), markup=False)
-    options = question.options[:_SHOWN]
-    for number, option in enumerate(options, 1):
-        errors.print(visible(f"  {number}  {option.answer}  {option.effect}".rstrip()), markup=False)
+    _show(question)
     while True:
-        reply = _reply(question).strip()
-        if reply.isdecimal() and 1 <= int(reply) <= len(options):
-            reply = options[int(reply) - 1].answer
+        reply = _chosen(question, _reply(question))
         if not reply:
             continue
         try:
             return answered(draft, {question.key: reply})
         except SpecError as error:
-            expected = f"expected 1 to {len(options)}, or an answer in words"
+            expected = f"expected 1 to {len(question.options[:_SHOWN])}, or an answer in words"
             errors.print(visible(f"{reply}: {expected} ({error})"), markup=False)
+
+
+def _show(question: "Question") -> None:
+    errors.print(question.text, markup=False)
+    for evidence in question.evidence[:_SHOWN]:
+        rows = "" if evidence.rows is None else f"{evidence.rows:,} rows"
+        parts = (part for part in (evidence.what, rows, evidence.meaning) if part)
+        errors.print("    " + visible("  ".join(parts)), markup=False)
+    for number, option in enumerate(question.options[:_SHOWN], 1):
+        errors.print(visible(f"  {number}  {option.answer}  {option.effect}".rstrip()), markup=False)
+
+
+def _chosen(question: "Question", reply: str) -> str:
+    """The option of a number, else the reply as it is."""
+    options, reply = question.options[:_SHOWN], reply.strip()
+    return options[int(reply) - 1].answer if reply.isdecimal() and 1 <= int(reply) <= len(options) else reply
 
 
 def _reply(question: "Question") -> str:

@@ -1,15 +1,22 @@
 """The decision of a table: which column holds it, and which side each of its values is on.
 
-Scope: names and counted values alone. No candidate is taken where two are near, and no side is made up.
+Scope: names, counted values, and the rows that flags and dates such as `approved_on` mark. No candidate is taken where
+two are near, and no side is made up.
 """
 
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from flows.cli.draft import vocabulary
+from flows.cli.draft.table import Table
 from flows.cli.draft.vocabulary import Meaning, Side, plain
+from schemas.audit.source import CellRule, Derived
 
 MOST_VALUES: Final = 40
 """Values of a decision; a column with more holds something else."""
@@ -146,3 +153,156 @@ def leading(ranked: Sequence[Candidate]) -> Candidate | None:
     if len(ranked) == 1 or ranked[0].score - ranked[1].score >= _LEAD:
         return ranked[0]
     return None
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# A decision that lies in several columns: `approved_on` and `declined_on`, or a flag for each outcome.
+
+
+_TICKS: Final = frozenset(("x", "✓", "✔", "✗", "*", "+"))
+_MOST_TWICE, _LEAST_MARKED = 0.05, 0.3
+"""Rows with two outcomes, of those with one; rows with one, of all: beyond these, no decision is drafted of them."""
+_OTHER: Final = {"favourable": "approved", "unfavourable": "denied"}
+"""The words of a side that no column names."""
+_NAMES: Final = ("decision", "outcome", "decided")
+"""Of the column that is made; the first that the table does not have."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A column that marks the rows of one outcome, by its name."""
+
+    column: str
+    side: Side
+    value: str
+    """The outcome in the words of the name, such as `approved`."""
+    rule: CellRule
+    """Which of its cells mark a row."""
+    rows: NDArray[np.bool_]
+    """``(rows,)`` whether a row is marked."""
+    other: CellRule = "absent"
+    """Which of its cells say that a row is not marked."""
+    besides: Mapping[str, CellRule] = field(default_factory=dict)
+    """Further columns with the cells that a marked row has there."""
+
+    def words(self) -> str:
+        """The column with its cells and rows."""
+        besides = "".join(f", {name} {_cells(rule)}" for name, rule in self.besides.items())
+        return f"{self.column} ({_cells(self.rule)}{besides}: {int(self.rows.sum()):,} rows, {self.side})"
+
+
+def _cells(rule: CellRule) -> str:
+    return {"present": "filled in", "absent": "empty"}[rule] if isinstance(rule, str) else ", ".join(rule)
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """The marks that together may be a decision."""
+
+    marks: tuple[Mark, ...]
+
+    @property
+    def has_both(self) -> bool:
+        """Whether some rows are marked for, and some against the applicant."""
+        return {"favourable", "unfavourable"} <= {mark.side for mark in self.marks}
+
+    @property
+    def times(self) -> NDArray[np.int64]:
+        """``(rows,)`` outcomes of a row."""
+        times: NDArray[np.int64] = np.stack([mark.rows for mark in self.marks]).sum(axis=0, dtype=np.int64)
+        return times
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether next to no row has two outcomes, and enough rows have one."""
+        single, several = int((self.times == 1).sum()), int((self.times > 1).sum())
+        return (
+            self.has_both and several <= _MOST_TWICE * (single + several) and single >= _LEAST_MARKED * len(self.times)
+        )
+
+    def derived(self) -> Derived:
+        """The column that they make; where one alone marks rows, an empty cell is taken for the other side."""
+        rows: dict[str, dict[str, CellRule]] = {
+            mark.value: {mark.column: mark.rule, **mark.besides} for mark in self.marks
+        }
+        if not self.has_both:
+            (mark,) = self.marks
+            rows[_OTHER["unfavourable" if mark.side == "favourable" else "favourable"]] = {mark.column: "absent"}
+        return Derived(rows=rows)
+
+
+def outcomes(table: Table) -> Outcomes | None:
+    """Flags and dates that mark the rows of an outcome, one for each side; None where no name does.
+
+    Of several for a side, that comes first which is not known after the decision by its name, then the one that marks
+    most rows. Where flags mark one side and rows that are no decision, the remaining rows are the other side.
+    """
+    of_side: dict[Side, Mark] = {}
+    names = [name for name in table.names if name not in table.source.derive]
+    marks = [mark for name in names if (mark := _mark(table, name)) is not None]
+    for mark in sorted(marks, key=lambda mark: (vocabulary.is_named(mark.column, "after"), -int(mark.rows.sum()))):
+        of_side.setdefault(mark.side, mark)
+    if not {"favourable", "unfavourable"} & of_side.keys():
+        return None
+    outcome = Outcomes(tuple(of_side.values()))
+    if outcome.has_both and len({mark.value for mark in outcome.marks}) == len(outcome.marks):
+        return outcome
+    first = next(mark for mark in outcome.marks if mark.side != "neither")
+    if first.rule == "present":
+        return Outcomes((first,))
+    of_value = {mark.value: mark for mark in marks if mark.side == "neither" and _is_apart(mark, first)}
+    undecided = list(of_value.values())
+    return Outcomes((first, *undecided, _remaining(first, undecided))) if undecided else None
+
+
+def _is_apart(undecided: Mark, first: Mark) -> bool:
+    """Whether next to no row that is marked as no decision is marked for a side: a new customer may be approved."""
+    meaning = vocabulary.meaning(undecided.column)
+    shared = int((undecided.rows & first.rows).sum())
+    is_stage = meaning is not None and meaning.note == "stage"
+    return not is_stage and undecided.value != first.value and shared <= _MOST_TWICE * int(undecided.rows.sum())
+
+
+def _remaining(first: Mark, undecided: Sequence[Mark]) -> Mark:
+    """The rows of the other side: those of ``no`` in the flag of one side that no flag marks as no decision."""
+    side: Side = "unfavourable" if first.side == "favourable" else "favourable"
+    rows = ~np.any([mark.rows for mark in (first, *undecided)], axis=0)
+    return Mark(
+        first.column, side, _OTHER[side], first.other, rows, besides={mark.column: mark.other for mark in undecided}
+    )
+
+
+def _mark(table: Table, name: str) -> Mark | None:
+    column, meaning = table.columns[name], vocabulary.meaning(name)
+    if meaning is None or vocabulary.protected_kind(name) or column.absent.all():
+        return None
+    rule: CellRule = "present"
+    other: CellRule = "absent"
+    rows = ~column.absent
+    if column.form != "date":
+        forms = {plain(value): value for value in column.values}
+        no = forms.keys() & vocabulary.answers("no")
+        yes = [value for form, value in forms.items() if form in vocabulary.answers("yes") | _TICKS]
+        alike = len(forms) == 1 and (word := vocabulary.meaning(next(iter(forms)))) and word.side == meaning.side
+        if len(yes) + len(no) != len(forms) and not alike:
+            return None
+        if no:
+            rule, rows = tuple(yes), np.isin(column.groups, [list(column.values).index(value) for value in yes])
+            other = tuple(forms[form] for form in sorted(no))
+    if not rows.any() or rows.all():
+        return None
+    words = " ".join(word for word in vocabulary.parts(name) if vocabulary.meaning(word) is not None)
+    return Mark(name, meaning.side, words or plain(name), rule, rows, other)
+
+
+def written(derived: Derived) -> str:
+    """A derived column as a spec has it, on one line."""
+    content = derived.model_dump(mode="json")
+    text = json.dumps(content, ensure_ascii=False)
+    return text if text.isprintable() else json.dumps(content)
+
+
+def name_of_made(table: Table) -> str:
+    """The name of the column that outcomes make."""
+    names = {plain(name) for name in table.names}
+    return next((name for name in _NAMES if name not in names), f"{_NAMES[0]}_{len(names)}")

@@ -4,6 +4,7 @@ The draft is a value: the same table and choices make the same draft. What of it
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -16,12 +17,17 @@ import numpy as np
 from flows.cli.draft import columns, people, vocabulary
 from flows.cli.draft import decision as decisions
 from flows.cli.draft.columns import Entry, Loss, Split
-from flows.cli.draft.decision import Candidate, Reading
+from flows.cli.draft.decision import Candidate, Outcomes, Reading
 from flows.cli.draft.people import Attribute
-from flows.cli.draft.table import Column, Table
+from flows.cli.draft.table import Column, Table, with_derived
 from flows.cli.draft.vocabulary import Meaning, Side, plain
 from schemas.audit.intake import ColumnRecipe
+from schemas.audit.source import Derived
 from schemas.errors import SpecError, nearest
+
+MADE_KEY: Final = "decision.made"
+"""The setting by which a decision is made of the columns that mark its outcomes, though they leave doubt."""
+
 
 BEST: Final = 3
 """Candidates that are named."""
@@ -75,6 +81,8 @@ class Draft:
     choices: Choices
     ranked: tuple[Candidate, ...]
     """The columns that could hold the decision."""
+    outcomes: Outcomes | None
+    """Columns that each mark the rows of one outcome, of which the decision is made, or may be."""
     decision: Candidate | None
     sides: Reading
     attributes: tuple[Attribute, ...]
@@ -130,6 +138,7 @@ class Draft:
         """How the columns are read that are not plain text: features, ages, and the column of the year."""
         dated = {a.column: a.at for a in self.attributes if a.at}
         required = [*(a.column for a in self.attributes), *dated.values(), self.decision_column, self.year.column]
+        required += self.table.parts
         out = {}
         for name in self.table.names:
             entry = next((e for e in self.entries if e.name == name), None)
@@ -142,6 +151,11 @@ class Draft:
         return out
 
 
+def groups_key(column: str) -> str:
+    """The setting by which groups of a protected column are joined: group -> its values."""
+    return f"protected.{column}.groups"
+
+
 def drafted(table: Table, choices: Choices | None = None) -> Draft:
     """The draft of a table.
 
@@ -150,6 +164,12 @@ def drafted(table: Table, choices: Choices | None = None) -> Draft:
     """
     choices = choices or Choices()
     ranked = _ranked(table)
+    outcomes = decisions.outcomes(table)
+    derive = _derive(table, choices, ranked, outcomes)
+    if derive != table.source.derive:
+        source = table.source.model_copy(update={"derive": derive})
+        of_file = {name: column for name, column in table.columns.items() if name not in table.source.derive}
+        return drafted(with_derived(replace(table, source=source, columns=of_file)), choices)
     decision = _decision(table, choices, ranked)
     row_id = columns.find_row_id(table, "" if decision is None else decision.column)
     repeats = _repeats(table, choices, row_id)
@@ -162,9 +182,11 @@ def drafted(table: Table, choices: Choices | None = None) -> Draft:
     names = _attribute_names(table, choices, column)
     attributes = _attributes(table, choices, names, split)
     entries = columns.entries(table, column, split, names, row_id)
+    parts = table.parts
+    entries = [columns.part(entry, parts[entry.name]) if entry.name in parts else entry for entry in entries]
     entries = [_chosen(entry, choices, table.columns[entry.name]) for entry in entries]
     return Draft(
-        table, choices, tuple(ranked), decision, sides, tuple(attributes),
+        table, choices, tuple(ranked), outcomes, decision, sides, tuple(attributes),
         tuple(people.others(table, column, names)), tuple(entries), row_id,
         _year(table, choices, attributes), repeats, _title(table, decision),
     )  # fmt: skip
@@ -180,8 +202,9 @@ def _ranked(table: Table) -> list[Candidate]:
         for name, column in table.columns.items()
         if column.form in ("category", "few numbers", "bands") and len(column.values) <= decisions.MOST_VALUES
     ]
-    excluded = {name for name, column in table.columns.items() if people.kind_of(column)}
-    ranked = decisions.candidates(values, excluded, table.names[-1])
+    excluded = {name for name, column in table.columns.items() if people.kind_of(column)} | table.parts.keys()
+    last = next(name for name in reversed(table.names) if name not in table.source.derive)
+    ranked = decisions.candidates(values, excluded, table.parts.get(last, last))
     codes = set()  # of a decision that another column holds in words
     for pair in combinations(ranked[:BEST], 2):
         words_of = [[*(v.side if (v := c.reading.meanings.get(value)) else "" for value in c.rows), None] for c in pair]
@@ -193,8 +216,37 @@ def _ranked(table: Table) -> list[Candidate]:
     return [candidate for candidate in ranked if candidate.column not in codes]
 
 
+def _derive(
+    table: Table, choices: Choices, ranked: Sequence[Candidate], outcomes: Outcomes | None
+) -> Mapping[str, Derived]:
+    """The columns that are made of others: a decision, where it lies in several and no column has both its sides."""
+    derive, chosen = table.source.derive, choices.settings.get("decision.column")
+    if choices.is_review or chosen in derive:
+        return derive
+    legends = {name: derived for name, derived in derive.items() if derived.values}
+    if chosen is not None:
+        return legends
+    if len(legends) < len(derive) or outcomes is None:
+        return derive
+    if choices.settings.get(MADE_KEY):
+        return {**legends, decisions.name_of_made(table): outcomes.derived()}
+    if not outcomes.is_certain:
+        return derive
+    marks = {mark.column: mark for mark in outcomes.marks}
+    if any(c.reading.has_both and c.score > 0 and c.column not in marks for c in ranked):
+        return derive
+    leader = decisions.leading(ranked)
+    if leader is not None and leader.reading.has_both:
+        split = _split(table, leader, leader.reading)
+        sides = {"favourable": split.favourable, "unfavourable": split.unfavourable}
+        if all(np.array_equal(sides[mark.side], mark.rows) for mark in outcomes.marks if mark.side in sides):
+            return derive  # a yes or no that the other column only repeats
+    return {**legends, decisions.name_of_made(table): outcomes.derived()}
+
+
 def _decision(table: Table, choices: Choices, ranked: Sequence[Candidate]) -> Candidate | None:
-    name = choices.settings.get("decision.column")
+    of_outcomes = (name for name, derived in table.source.derive.items() if derived.rows)
+    name = choices.settings.get("decision.column") or next(of_outcomes, None)
     if name is None:
         return decisions.leading(ranked)
     if name not in table.columns and choices.is_review:
@@ -307,17 +359,22 @@ def _attributes(table: Table, choices: Choices, names: Sequence[str], split: Spl
     out = []
     for name in names:
         chosen = choices.settings.get(f"protected.{name}.reference")
+        joins = choices.settings.get(groups_key(name), {})
         for value in [] if chosen else remaining:
-            if name in table.columns and _has_group(table.columns[name], value):
+            if value in joins or (name in table.columns and _has_group(table.columns[name], value)):
                 chosen = value
                 remaining.remove(value)
                 break
-        if choices.is_review and (
-            name not in table.columns or (chosen and not _has_group(table.columns[name], chosen))
-        ):
-            chosen = None
+        if choices.is_review:  # of a table that may be another year's
+            spelled = [plain(value) for value in table.columns[name].values] if name in table.columns else []
+            present = {group: [v for v in values if plain(v) in spelled] for group, values in joins.items()}
+            joins = {group: values for group, values in present.items() if len(values) > 1}
+            if chosen not in joins and not (spelled and chosen and _has_group(table.columns[name], chosen)):
+                chosen = None
         try:
-            attribute = people.attribute(table, name, split.favourable, chosen, is_given=choices.given("protected"))
+            attribute = people.attribute(
+                table, name, split.favourable, chosen, joins=joins, is_given=choices.given("protected")
+            )
         except SpecError:
             if choices.is_review:  # another year's table, of which `review` says what changed
                 continue
@@ -358,7 +415,7 @@ def _year(table: Table, choices: Choices, attributes: Iterable[Attribute]) -> Ye
     """The year of most rows, by a column of years or dates, else by a term or a title."""
     chosen_text = choices.settings.get("year")
     attribute_columns = {attribute.column for attribute in attributes}
-    guess = _year_of_columns(table, attribute_columns) or _year_of_texts(table)
+    guess = _year_of_columns(table, attribute_columns) or _year_of_outcomes(table) or _year_of_texts(table)
     if guess is None:
         today = datetime.now(UTC).year
         guess = Year(today, why="the year of the decisions: no column and no title tells it")
@@ -369,9 +426,10 @@ def _year(table: Table, choices: Choices, attributes: Iterable[Attribute]) -> Ye
 
 def _year_of_columns(table: Table, attribute_columns: Iterable[str]) -> Year | None:
     years: list[tuple[int, str, dict[int, int]]] = []
+    of_outcomes = {name for derived in table.source.derive.values() if derived.rows for name in derived.columns}
     for name, column in table.columns.items():
-        if name in attribute_columns or vocabulary.protected_kind(name):
-            continue
+        if name in attribute_columns or name in of_outcomes or vocabulary.protected_kind(name):
+            continue  # a date of one outcome has no year of the others
         if vocabulary.is_named(name, "year") and column.form != "date" and column.values:
             if all(_YEAR.fullmatch(value) for value in column.values):
                 years.append((0, name, {int(value): rows for value, rows in column.values.items()}))
@@ -396,12 +454,26 @@ def _year_of_columns(table: Table, attribute_columns: Iterable[str]) -> Year | N
     return Year(value, name, rows, f"{name} has rows of several years ({counts}); the audit is of {value} alone")
 
 
+def _year_of_outcomes(table: Table) -> Year | None:
+    """The year of most of the dates that mark the outcomes; no column has that of each row."""
+    rows: Counter[int] = Counter()
+    names = [name for derived in table.source.derive.values() if derived.rows for name in derived.columns]
+    for column in (table.columns[name] for name in names if table.columns[name].form == "date"):
+        for text, day in zip(column.texts, column.days, strict=True):
+            if day:
+                rows[int(day[:4])] += column.counts[text]
+    if not rows:
+        return None
+    counts = ", ".join(f"{year}: {n:,}" for year, n in sorted(rows.items()))
+    return Year(rows.most_common(1)[0][0], "", dict(rows.most_common()), f"by the dates of the decision ({counts})")
+
+
 def _year_of_texts(table: Table) -> Year | None:
     for name, column in table.columns.items():
         if vocabulary.is_named(name, "term") and 0 < len(column.values) <= decisions.MOST_VALUES:
             rows: dict[int, int] = {}
             for value, n in column.values.items():
-                for year in set(_YEAR.findall(value)):
+                for year in sorted(set(_YEAR.findall(value))):  # of 2023/2024 the first, in every process
                     rows[int(year)] = rows.get(int(year), 0) + n
             if rows:
                 year = max(rows, key=lambda y: rows[y])

@@ -14,7 +14,7 @@ from flows.cli.options import bundled
 from schemas.audit.hmda import ACTION
 from schemas.errors import EvenhandError
 from tasks.ingest.hmda.canonical import CANONICAL, lacking
-from tasks.ingest.hmda.layouts import Outline, Recognised, outlined
+from tasks.ingest.hmda.layouts import Outline, Recognised, begins_as_submission, outlined
 from tasks.ingest.hmda.rows import open_file
 from tasks.ingest.sources.raw import COLUMNS
 
@@ -61,7 +61,7 @@ def hmda_spec(path: Path, output: Path | None = None) -> str | None:
         with tempfile.TemporaryDirectory() as scratch:
             recognised, outline = outlined(path, Path(scratch))
     except EvenhandError:
-        if _begins_as_submission(path):
+        if begins_as_submission(path):
             raise
         return None
     bundled_spec = next((spec for spec in bundled() if spec.stem == "hmda"), None)
@@ -113,13 +113,6 @@ def _with_groups(
     if len(attribute_texts) == 1:  # nobody to compare: the audit says why
         return _with_groups(text, group_values, 0)
     return text[:start] + "".join(attribute_texts) + text[stop:], left_out
-
-
-def _begins_as_submission(path: Path) -> bool:
-    from tasks.ingest.hmda.submission import begins_one
-
-    with path.open("rb") as file:
-        return begins_one(file.readline(1_000_000))
 
 
 def _is_layout(recognised: Recognised) -> bool:

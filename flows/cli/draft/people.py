@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -21,6 +21,8 @@ MOST_ATTRIBUTES: Final = 4
 MOST_GROUPS: Final = 40
 BANDS: Final = (40.0, 62.0)
 """Ages at which bands begin: 40 is the age of the ADEA, 62 that of the elderly of Regulation B."""
+SEVERAL: Final = "several"
+"""The group of those who name several groups."""
 FEWEST: Final = 10
 """People of a group that is judged."""
 _YOUNGEST, _OLDEST, _PLAUSIBLE = 10, 115, 0.95
@@ -53,6 +55,8 @@ class Attribute:
     """Values that are no people."""
     several: tuple[str, ...] = ()
     """Values that name several groups."""
+    joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Group -> its values, of those that a user joined."""
     bands: tuple[float, ...] = ()
     why_reference: str = ""
     is_given: bool = False
@@ -70,16 +74,17 @@ class Attribute:
     def reported_only(self) -> tuple[str, ...]:
         """Groups that are reported and not judged, and that no rule of the audit knows as such."""
         attribute = Protected(name=self.column, columns=(self.column,), reference=self.reference)
-        nobody = [] if self.several else [value for value in self.nobody if attribute.judges(value)]
+        nobody = [value for value in self.nobody if attribute.judges(value)]
         return (*nobody, *self.small)
 
     @property
     def groups(self) -> dict[str, tuple[str, ...]]:
-        """Group -> its values, where several answers of a person make a group; else empty."""
-        if not self.several:
+        """Group -> its values, where some are joined or several answers of a person make a group; else empty."""
+        joined = {**self.joined, **({SEVERAL: self.several} if self.several else {})}
+        if not joined:
             return {}
-        alone = {group: (group,) for group in (*self.rows, *self.nobody) if group != "several"}
-        return {**alone, "several": self.several}
+        alone = {group: (group,) for group in (*self.rows, *self.nobody) if group not in joined}
+        return {**alone, **joined}
 
 
 def kind_of(column: Column) -> str:
@@ -128,7 +133,7 @@ def date_of_ages(table: Table, name: str) -> str:
 
 
 def births(column: Column) -> tuple[str, ...]:
-    """The formats of a column of dates that tell a day and a century."""
+    """The formats of a column of dates with a day and a century."""
     return tuple(layout for layout in column.formats if tells_birth(layout))
 
 
@@ -154,7 +159,7 @@ def found(table: Table, decision: str) -> list[str]:
     """
     ranked: list[tuple[bool, bool, bool, int, int]] = []
     for position, column in enumerate(table.columns.values()):
-        if column.name == decision or not kind_of(column) or column_names.is_observed(column.name):
+        if column.name in (decision, *table.parts) or not kind_of(column) or column_names.is_observed(column.name):
             continue
         if _OTHER_PERSON.search(column.name.replace("_", " ")) or column.missing_share > _MOST_MISSING:
             continue
@@ -181,7 +186,7 @@ def found(table: Table, decision: str) -> list[str]:
 
 
 def _is_flag(column: Column) -> bool:
-    """Whether a column says of a group who is in it and who is not."""
+    """Whether a column marks the members of a group."""
     flags = {*vocabulary.answers("yes"), *vocabulary.answers("no"), "0", "1"}
     return kind_of(column) in _FLAGGED and len(column.values) == len(_PAIR) and set(map(plain, column.values)) <= flags
 
@@ -196,12 +201,18 @@ def _has_groups(column: Column) -> bool:
 def others(table: Table, decision: str, drafted_names: Collection[str]) -> Iterator[str]:
     """Columns that describe people and that the draft leaves out."""
     for column in table.columns.values():
-        if column.name not in (decision, *drafted_names) and kind_of(column):
+        if column.name not in (decision, *drafted_names, *table.parts) and kind_of(column):
             yield column.name
 
 
 def attribute(
-    table: Table, name: str, favourable: NDArray[np.bool_], reference: str | None = None, *, is_given: bool = False
+    table: Table,
+    name: str,
+    favourable: NDArray[np.bool_],
+    reference: str | None = None,
+    *,
+    joins: Mapping[str, Sequence[str]] | None = None,
+    is_given: bool = False,
 ) -> Attribute:
     """A protected attribute with its groups and its reference group.
 
@@ -210,10 +221,11 @@ def attribute(
         name: the column.
         favourable: ``(rows,)`` decisions for the applicant.
         reference: the reference group that a user gave.
+        joins: group -> values, of groups that a user joined.
         is_given: whether a user gave the column, too.
 
     Raises:
-        SpecError: the column is not there or has no groups, or no row has the reference group.
+        SpecError: the column is not there or has no groups, or no row has the reference group or one that is joined.
     """
     if name not in table.columns:
         raise SpecError(f"--protected {name}: the table has no such column; {nearest(name, table.names)}")
@@ -240,17 +252,21 @@ def attribute(
     people = {group: rows for group, rows in groups.items() if group not in nobody}
     if not people:
         raise SpecError(f"--protected {name}: no value is a group of people; give --reference VALUE, or another column")
-    several = _several(list(people))
+    joined = _joins(name, joins or {}, people)
+    joined_values = {value for values in joined.values() for value in values}
+    several = tuple(value for value in _several(list(people)) if value not in joined_values)
     by_place = np.bincount(column.groups[favourable & (column.groups >= 0)], minlength=len(groups))
     good = {group: int(by_place[i]) for i, group in enumerate(groups) if group in people}
-    if several:
-        people = _joined(people, several)
-        good = _joined(good, several)
+    for group, values in {**joined, **({SEVERAL: several} if several else {})}.items():
+        people, good = _joined(people, group, values), _joined(good, group, values)
+    reference = next((group for group, values in joined.items() if reference in values), reference)
     chosen, why = _reference(kind, name, people, good)
     if reference is not None:
         reference_group = _given_reference(name, reference, {**people, **dict.fromkeys(nobody, 0)})
         chosen, why = reference_group, why if reference_group == chosen else "as given"
-    return Attribute(name, kind, chosen, people, good, nobody, several, (), why, is_given, missing=column.absent_rows)
+    return Attribute(
+        name, kind, chosen, people, good, nobody, several, joined, (), why, is_given, missing=column.absent_rows
+    )
 
 
 def _in_bands(
@@ -278,7 +294,7 @@ def _in_bands(
         reference_group = _given_reference(column.name, reference, people)
         chosen, why = reference_group, why if reference_group == chosen else "as given"
     missing = int(counts[place < 0].sum())
-    return Attribute(column.name, kind, chosen, people, good, (), (), tuple(cuts), why, is_given, missing=missing)
+    return Attribute(column.name, kind, chosen, people, good, (), (), {}, tuple(cuts), why, is_given, missing=missing)
 
 
 def band_names(bands: tuple[float, ...]) -> tuple[str, ...]:
@@ -294,7 +310,13 @@ def members(table: Table, of: Attribute) -> dict[str, NDArray[np.bool_]]:
         ages = ages_at(column, table.columns[of.at]) if of.at else column.numbers
         place = np.searchsorted(of.bands, np.nan_to_num(ages), side="right")
         return {name: (place == i) & np.isfinite(ages) for i, name in enumerate(band_names(of.bands))}
-    return {value: column.groups == i for i, value in enumerate(column.values) if value in of.rows}
+    places = {value: i for i, value in enumerate(column.values)}
+    values_of = {group: (group,) for group in of.rows if group in places} | of.groups
+    return {
+        group: np.isin(column.groups, [places[value] for value in values_of[group] if value in places])
+        for group in of.rows
+        if group in values_of
+    }
 
 
 def _given_reference(name: str, reference: str, groups: Mapping[str, int]) -> str:
@@ -315,14 +337,38 @@ def _several(groups: Sequence[str]) -> tuple[str, ...]:
     return tuple(out)
 
 
-def _joined(rows: Mapping[str, int], several: Sequence[str]) -> dict[str, int]:
-    single = {group: n for group, n in rows.items() if group not in several}
-    return {**single, "several": sum(rows[group] for group in several)}
+def _joined(rows: Mapping[str, int], name: str, groups: Sequence[str]) -> dict[str, int]:
+    single = {group: n for group, n in rows.items() if group not in groups}
+    return {**single, name: sum(rows[group] for group in groups)}
+
+
+def _joins(column: str, joins: Mapping[str, Sequence[str]], people: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+    """The groups that a user joined, by the values of the column.
+
+    Raises:
+        SpecError: a value is no group of the column, is in two of them, or a name is that of another group.
+    """
+    spelled = {plain(group): group for group in people}
+    out: dict[str, tuple[str, ...]] = {}
+    for name, values in joins.items():
+        for value in values:
+            if plain(value) not in spelled:
+                raise SpecError(f"{name} = {value}: no group of {column}; {nearest(value, list(people))}")
+        out[name] = tuple(dict.fromkeys(spelled[plain(value)] for value in values))
+    listed = [value for values in out.values() for value in values]
+    for name, values in out.items():
+        if spelled.get(plain(name), name) not in (*values, name) or (name in people and name not in values):
+            raise SpecError(f"{name} = ...: {column} has that group already; add it to those that are joined")
+        if len(values) < len(_PAIR) or len(listed) > len(set(listed)):
+            raise SpecError(f"{name} = {', '.join(values)}: expected two groups or more, each joined once")
+    if len(people) - len(listed) + len(out) < len(_PAIR):
+        raise SpecError(f"{', '.join(out)}: those are all groups of {column}; leave one to compare with")
+    return out
 
 
 def _reference(kind: str, name: str, rows: Mapping[str, int], favourable: Mapping[str, int]) -> tuple[str, str]:
     """The reference group and why: the usual one if it has enough favourable decisions, else the one with most."""
-    candidates = [group for group in rows if not vocabulary.is_rest(group) and group != "several"] or list(rows)
+    candidates = [group for group in rows if not vocabulary.is_rest(group) and group != SEVERAL] or list(rows)
     most = max(candidates, key=lambda group: (favourable[group], rows[group]))
     usual = _usual(kind, name, candidates)
     if usual is not None and favourable[usual] >= _USUAL_SHARE * favourable[most]:

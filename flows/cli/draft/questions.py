@@ -8,14 +8,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from flows.cli.draft import columns, vocabulary
-from flows.cli.draft.drafting import BEST, Choices, Draft, drafted
-from flows.cli.draft.people import BANDS, FEWEST, Attribute
+from flows.cli.draft.decision import written
+from flows.cli.draft.drafting import BEST, MADE_KEY, Choices, Draft, drafted, groups_key
+from flows.cli.draft.people import BANDS, FEWEST, SEVERAL, Attribute
 from flows.cli.draft.vocabulary import Side
 from schemas.errors import SpecError
 from tasks.ingest.intake.folding import near_pairs
 
 YES: Final = "yes"
-_SHOWN, _NAMED = 8, 6
+MADE: Final = "made of marks"
+"""The answer by which a decision is made of the columns that mark its outcomes."""
+_SHOWN, _NAMED, _FEW = 8, 6, 3
 _NEAR_VALUES: Final = 60
 _COMPLETE: Final = 0.9
 _REPEATED: Final = 0.01
@@ -105,6 +108,13 @@ def open_questions(draft: Draft) -> list[Question]:
     return [question for question in questions(draft) if question.answered is None]
 
 
+def join_question(second: str, common: Sequence[str]) -> Question:
+    """By which column a second file belongs to a table; it comes before all others, as there is no draft without it."""
+    text = f"Which column identifies an application in both files, so that {second} can be joined?"
+    options = tuple(Option(name, "both files have it") for name in common[:_SHOWN])
+    return Question("join", ("source.with",), 1, "join", text, None, options)
+
+
 def answered(draft: Draft, answers: Mapping[str, str]) -> Draft:
     """The draft with answers: key of a question -> one of its answers, or for some a value of the table.
 
@@ -123,13 +133,17 @@ def answered(draft: Draft, answers: Mapping[str, str]) -> Draft:
         elif answer == pending[key].default:
             confirmed.add(key)
         elif option is None:
-            settings |= _free(pending[key], answer)
+            settings |= _free(draft, pending[key], answer)
+    if any(groups_key(attribute.column) in settings for attribute in draft.attributes):
+        confirmed -= {"reference"}  # it was read with other groups
     choices = replace(draft.choices.with_setting(settings), confirmed=frozenset(confirmed))
     return drafted(draft.table, replace(choices, is_review=False) if settings else choices)
 
 
-def _free(question: Question, answer: str) -> dict[str, Any]:
-    """The settings of an answer that is no listed one: a column, a value or a year."""
+def _free(draft: Draft, question: Question, answer: str) -> dict[str, Any]:
+    """The settings of an answer that is no listed one: a column, a value, a year, or groups to join."""
+    if question.key in ("reference", "groups") and "=" in answer:
+        return _joins(draft, answer)
     if question.key == "decision":
         return {"decision.column": answer}
     if question.key == "sides":
@@ -142,6 +156,40 @@ def _free(question: Question, answer: str) -> dict[str, Any]:
         return {"year": int(answer)}
     choices_known = ", ".join(option.answer for option in question.options) or question.default
     raise SpecError(f"{question.key}: {answer!r} is no answer; expected {choices_known}")
+
+
+def _joins(draft: Draft, answer: str) -> dict[str, Any]:
+    """The groups that `NAME = GROUP, GROUP` joins; of several attributes with such groups `COLUMN: NAME = ...`.
+
+    Raises:
+        SpecError: no attribute has these groups, or several have them.
+    """
+    head, _, tail = (part.strip() for part in answer.partition("="))
+    column, _, name = (part.strip() for part in head.rpartition(":"))
+    groups = {a.column: _cut(tail, a.rows) for a in draft.attributes if column in ("", a.column)}
+    fitting = [of for of, values in groups.items() if values]
+    if not name or len(fitting) != 1:
+        names = ", ".join(fitting or [attribute.column for attribute in draft.attributes])
+        raise SpecError(f"{answer}: expected COLUMN: NAME = GROUP, GROUP, with groups of one of {names}")
+    attribute = next(attribute for attribute in draft.attributes if attribute.column == fitting[0])
+    if attribute.bands:
+        raise SpecError(f"{answer}: {attribute.column} is cut into bands; change its `bands` in the spec")
+    before = dict(attribute.joined)
+    values = tuple(v for group in groups[attribute.column] for v in before.pop(group, (group,)))
+    return {groups_key(attribute.column): {**before, name: values}}
+
+
+def _cut(words: str, groups: Iterable[str]) -> list[str]:
+    """Names of groups with commas between, as they are spelled; empty where one is none. A name may hold commas."""
+    pieces, spelled, out = words.split(","), {vocabulary.plain(group): group for group in groups}, []
+    while pieces:
+        sizes = range(len(pieces), 0, -1)
+        size = next((n for n in sizes if vocabulary.plain(",".join(pieces[:n])) in spelled), None)
+        if size is None:
+            return []
+        out.append(spelled[vocabulary.plain(",".join(pieces[:size]))])
+        pieces = pieces[size:]
+    return out
 
 
 def lines(pending: Sequence[Question]) -> list[str]:
@@ -176,6 +224,9 @@ def decision_question(draft: Draft) -> Iterator[Question]:
     if draft.decision is None:
         best = "; ".join(f"{c.column} ({_with_rows(c.rows, 3)})" for c in draft.ranked[:BEST])
         text = f"Which column is the decision? Likeliest: {best}." if best else "Which column is the decision?"
+        text = " ".join([text, *_marks_in_words(draft)])
+        if draft.outcomes is not None:
+            options.append(Option(MADE, "; ".join(mark.words() for mark in draft.outcomes.marks), {MADE_KEY: True}))
         yield Question("decision", ("decision.column",), 1, "decision", text, None, tuple(options))
         return
     name = draft.decision.column
@@ -183,15 +234,38 @@ def decision_question(draft: Draft) -> Iterator[Question]:
     good = list(draft.of_side("favourable"))
     which = f", with {_listed(good, 4)} as favourable" if good else ""
     text = f"Is {name} the decision{which}?"
+    keys: tuple[str, ...] = ("decision.column",)
+    if name in draft.table.source.derive and draft.table.source.derive[name].rows:
+        keys = ("decision.column", f"source.derive.{name}")
+        text = " ".join([text, *_marks_in_words(draft)])
     meanings = draft.sides.meanings
     evidence = [
         Evidence(value, rows, meanings[value].side if value in meanings else "neither")
         for value, rows in draft.decision.rows.items()
     ]
     yield Question(
-        "decision", ("decision.column",), 1, "decision", text, YES, (Option(YES, effect), *options),
+        "decision", keys, 1, "decision", text, YES, (Option(YES, effect), *options),
         tuple(evidence[:_SHOWN]),
     )  # fmt: skip
+
+
+def _marks_in_words(draft: Draft) -> Iterator[str]:
+    """What is in the columns that each mark the rows of one outcome, and how a spec names them."""
+    if draft.outcomes is None:
+        return
+    words = " and ".join(mark.words() for mark in draft.outcomes.marks)
+    is_made = any(derived.rows for derived in draft.table.source.derive.values())
+    several, without = int((draft.outcomes.times > 1).sum()), int((draft.outcomes.times == 0).sum())
+    of_sample = " of the sample" if draft.table.file_rows else ""
+    counts = f"{several:,} rows{of_sample} have two of them, and {without:,} none"
+    if is_made:
+        yield f"It is made of {words}: {counts}."
+        return
+    in_spec = f"`derive: {{decision: {written(draft.outcomes.derived())}}}` under `source`, and `column: decision` here"
+    if draft.outcomes.has_both:
+        yield f"It may lie in {words}: {counts}. If so, write {in_spec}."
+    else:
+        yield f"{words} is empty in {without:,} rows: if that is the other side, write {in_spec}."
 
 
 _NOTES: Final = {
@@ -399,14 +473,16 @@ def reference_question(draft: Draft) -> Iterator[Question]:
 
 def groups_question(draft: Draft) -> Iterator[Question]:
     """Small groups, and people with several answers."""
-    keys, parts, evidence = [], [], []
+    keys, parts, evidence, options = [], [], [], [Option(YES)]
     for i, attribute in enumerate(draft.attributes):
         if attribute.small:
             keys.append(f"protected.{i}.reported_only")
             parts.append(
                 f"of {attribute.column} fewer than {FEWEST} people each: {_listed(attribute.small)}; they are reported "
-                "and not judged (`groups:` joins some)"
+                "and not judged, unless you join some"
             )
+            if len(attribute.small) > 1:
+                options.append(_join_of_small(attribute))
             evidence += [
                 Evidence(f"{attribute.column}: {g}", attribute.rows[g], "reported only") for g in attribute.small
             ]
@@ -417,7 +493,17 @@ def groups_question(draft: Draft) -> Iterator[Question]:
             )
     if parts:
         text = f"Groups: {'; '.join(parts)}."
-        yield Question("groups", tuple(keys), 4, "groups", text, YES, (Option(YES),), tuple(evidence))
+        yield Question("groups", tuple(keys), 4, "groups", text, YES, tuple(options), tuple(evidence))
+
+
+def _join_of_small(attribute: Attribute) -> Option:
+    """The answer by which the small groups of an attribute are one."""
+    small, before = attribute.small, dict(attribute.joined)
+    values = tuple(value for group in small for value in before.pop(group, (group,)))
+    name, rows = " or ".join(small) if len(small) <= _FEW else "other groups", sum(attribute.rows[g] for g in small)
+    still = "" if rows >= FEWEST else ": still reported and not judged"
+    effect = f"{_listed(small)} are one group, {name}, of {rows:,} people{still}"
+    return Option(f"join those of {attribute.column}", effect, {groups_key(attribute.column): {**before, name: values}})
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -496,7 +582,8 @@ def number_question(draft: Draft) -> Iterator[Question]:
         return
     keys = tuple(f"columns.{name}" for name in pending)
     few = [name for name, doubt in pending.items() if doubt.endswith("read as categories")]
-    words = [f"{name}: {doubt}" for name, doubt in pending.items() if name not in few]
+    doubts = {name: doubt.removeprefix(f"{name}: ").removesuffix(".") for name, doubt in pending.items()}
+    words = [f"{name}: {doubt}" for name, doubt in doubts.items() if name not in few]
     if few:
         words.append(f"few whole numbers, read as categories: {_listed(few)}")
     text = f"Cells read by a guess: {_listed(words, 4)}."
@@ -514,6 +601,10 @@ def number_question(draft: Draft) -> Iterator[Question]:
                     f"source.intake.columns.{name}.thousands": (recipe.decimal,),
                 }
                 options.append(Option(f"{name}: {other} before decimals", "", settings))
+        if zeros := columns.doubtful_zeros(column):
+            evidence.append(Evidence(f"{name}: 0", zeros, "a number"))
+            codes = (*column.missing_codes, "0")
+            options.append(Option(f"{name}: 0 is missing", "", {f"source.intake.columns.{name}.codes": codes}))
         if column.missing_codes:
             rows = int(column.absent.sum())
             span = pending[name]
@@ -622,6 +713,11 @@ def verdict_questions(draft: Draft) -> Iterator[Question]:
     yield Question("limits", ("verdicts.limits",), 12, "limits", text, YES, (Option(YES),))
 
 
+def _joined(groups: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The groups of a spec that join values; those of several answers are drafted again."""
+    return {name: tuple(map(str, values)) for name, values in groups.items() if len(values) > 1 and name != SEVERAL}
+
+
 def settings_of(spec: Mapping[str, Any]) -> Choices:
     """The choices that a written spec holds, each of them a question still."""
     decision, source = spec.get("decision") or {}, spec.get("source") or {}
@@ -635,6 +731,7 @@ def settings_of(spec: Mapping[str, Any]) -> Choices:
     if attributes:
         settings["protected"] = tuple(str(p["columns"][0]) for p in attributes if len(p["columns"]) == 1)
         settings |= {f"protected.{p['columns'][0]}.reference": str(p["reference"]) for p in attributes}
+        settings |= {groups_key(str(p["columns"][0])): _joined(p["groups"]) for p in attributes if p.get("groups")}
     if isinstance(spec.get("year"), int):
         settings["year"] = spec["year"]
     intake = source.get("intake") or {}

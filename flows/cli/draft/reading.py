@@ -1,6 +1,7 @@
 """Reads the table that a spec is drafted from, as ingest will read it, with the guesses about its form."""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,18 +14,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flows.cli.draft.known_tables import fitting
-from flows.cli.draft.table import Doubt, Table, columns_of
-from flows.cli.draft.vocabulary import plain
+from flows.cli.draft.table import Column, Doubt, Table, columns_of, with_derived
+from flows.cli.draft.vocabulary import parts, plain
 from schemas.audit.intake import Intake, JoinKey, SecondFile
-from schemas.audit.source import Source
+from schemas.audit.source import Derived, Source
 from schemas.errors import SpecError, nearest
 from schemas.terms import Refusal
+from tasks.ingest.intake.missing import is_missing
 from tasks.ingest.sources import files
 from tasks.ingest.sources.door import DELIMITERS, Described, Evidence, describe, second
-from tasks.ingest.sources.raw import Raw, Unread, registered
+from tasks.ingest.sources.raw import Raw, Unread, canonical, registered
 
 MOST_ROWS: Final = 200_000
 """Rows that are read whole; of more, a sample is looked at."""
+MOST_CELLS, LEAST_ROWS = 40_000_000, 20_000
+"""Cells that are read whole, so that 2,000 columns of 100,000 rows take no 9 GB; and the rows of the least sample."""
 _SEED: Final = 482
 _MOST_TEXTS: Final = 5_000
 """Distinct texts of a column that are counted in all rows: of decisions, groups, ages, days and categories."""
@@ -46,6 +50,11 @@ _KEYS: Final = {
 }
 """What a guess is about -> the key of the source that it sets."""
 _SHOWN: Final = 6
+_LEAST_CODES: Final = 2
+_MEANING: Final = re.compile(r"(?<![^\s|,;:(])(-?\w{1,6})\s*[=→]\s*([^|;,=→]{2,60}?)\s*(?=$|[|;,)]|\s-?\w{1,6}\s*[=→])")
+_NAMED_LEGEND: Final = re.compile(r"\W*([^\W\d][^:=→|]{0,39}?)\s*:")
+"""In lines around a table: a code with its meaning, `1 = Approved`, and before them the name of their column."""
+_LINES: Final = "lines around the table"
 
 
 @dataclass(frozen=True)
@@ -80,7 +89,13 @@ def read_file(file: File) -> Table:
     if file.second is not None:
         source = source.model_copy(update={"second_file": _second(file, described)})
     table = read_source(source, file.path)
+    legends, doubtful, coded = _legends(described, table)
+    if legends:
+        derive = {legend.name: Derived(column=legend.column, values=legend.values) for legend in legends}
+        source = source.model_copy(update={"derive": derive})
+        table = with_derived(replace(table, source=source, columns={**table.columns, **coded}))
     doubts = [*_doubts(described, table.refused.get(Refusal.MALFORMED_LINE, 0)), *_doubts_of_join(table)]
+    doubts += _doubts_of_legends(legends, doubtful)
     notes = list(_notes(described))
     if table.file_rows:
         notes.append(
@@ -120,8 +135,11 @@ def read_source(source: Source, path: Path) -> Table:
     cells, exact, file_rows = _looked_at(batches, schema)
     for row in unread:
         refused[str(row.reason)] = refused.get(str(row.reason), 0) + 1
-    columns = columns_of(cells, exact, typed=source.kind != "csv")
-    return Table(path, source, columns, cells.num_rows, refused=refused, joined=matches, file_rows=file_rows)
+    rows, waiting = cells.num_rows, list(zip(cells.column_names, cells.columns, strict=True))
+    del cells
+    columns = columns_of(waiting, exact, typed=source.kind != "csv")
+    table = Table(path, source, columns, rows, refused=refused, joined=matches, file_rows=file_rows)
+    return with_derived(table)
 
 
 def _looked_at(
@@ -129,7 +147,8 @@ def _looked_at(
 ) -> tuple[pa.Table, dict[str, Mapping[str, int]], int]:
     """All rows; of many a sample, the exact counts of texts by column where they are few, and the number of rows."""
     first: list[pa.RecordBatch] = []
-    while sum(batch.num_rows for batch in first) <= MOST_ROWS:
+    most = min(MOST_ROWS, max(MOST_CELLS // len(schema), LEAST_ROWS))
+    while sum(batch.num_rows for batch in first) <= most:
         batch = next(batches, None)
         if batch is None:
             return pa.Table.from_batches(first, schema), {}, 0
@@ -139,7 +158,7 @@ def _looked_at(
 
     def counted() -> Iterator[pa.RecordBatch]:
         nonlocal rows
-        for part in _gathered(chain(first, batches)):
+        for part in _gathered(chain(first, batches), min(_COUNTED_TOGETHER, most)):
             rows += part.num_rows
             for name in list(counts):
                 values = pc.value_counts(part[name])
@@ -152,16 +171,16 @@ def _looked_at(
     with duckdb.connect() as connection:
         connection.execute("SET threads = 1")
         connection.register("cells", pa.RecordBatchReader.from_batches(schema, counted()))
-        sample = f"SELECT * FROM cells USING SAMPLE reservoir({MOST_ROWS} ROWS) REPEATABLE ({_SEED})"  # noqa: S608
+        sample = f"SELECT * FROM cells USING SAMPLE reservoir({most} ROWS) REPEATABLE ({_SEED})"  # noqa: S608
         return connection.sql(sample).to_arrow_table(), dict(counts), rows
 
 
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def _gathered(batches: Iterable[pa.RecordBatch], together: int) -> Iterator[pa.Table]:
     """Small batches as tables of enough rows to be counted together."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)
-        if sum(part.num_rows for part in waiting) >= _COUNTED_TOGETHER:
+        if sum(part.num_rows for part in waiting) >= together:
             yield pa.Table.from_batches(waiting)
             waiting = []
     if waiting:
@@ -176,8 +195,8 @@ def _joined(raw: Raw, source: Source) -> tuple[pa.Table, dict[str, int], int]:
     names = [*raw.table.column_names, *source.second_file.columns]
     with duckdb.connect() as connection:
         first = registered(raw, connection)
-        other = registered(second(source), connection, name="second_rows")
-        rows_laid = joined(first, other, source.second_file.key, source.second_file.columns, connection)
+        other = registered(second(source.second_file, source), connection, name="second_rows")
+        rows_laid = joined(first, other, source.second_file, connection)
         chosen = ", ".join(f"c{i}" for i in range(len(rows_laid.columns)))
         outside = f"q{len(rows_laid.quarantined) - 1}"
         rows = connection.sql(f"SELECT {chosen} FROM ({rows_laid.rows}) WHERE NOT {outside} ORDER BY place")  # noqa: S608
@@ -191,10 +210,8 @@ def _second(file: File, described: Described) -> SecondFile:
     assert file.second is not None  # noqa: S101
     other = describe(file.second)
     if file.key is None:
-        common = [name for name in described.columns if plain(name) in {plain(n) for n in other.columns}]
-        raise SpecError(
-            f"--with {file.second.name}: by which column? Give --key NAME; both have {', '.join(common) or 'none'}"
-        )
+        common = ", ".join(_in_both(described, other))
+        raise SpecError(f"--with {file.second.name}: by which column? Give --key NAME; both have {common or 'none'}")
     this, _, that = file.key.partition("=")
     key_here = _named(this, described.columns, file.path.name)
     right = _named(that or this, other.columns, file.second.name)
@@ -203,6 +220,21 @@ def _second(file: File, described: Described) -> SecondFile:
     if not columns:
         raise SpecError(f"--with {file.second.name}: all its columns are in {file.path.name} too; leave it out")
     return SecondFile(path=str(file.second), key=JoinKey(this=key_here, other=right), columns=columns)
+
+
+def keys_of_both(file: File) -> list[str]:
+    """The columns that a table and its second file have, by which they could be joined.
+
+    Raises:
+        EvenhandError: one of them is no table.
+    """
+    assert file.second is not None  # noqa: S101
+    return _in_both(describe(file.path, member=file.member, sheet=file.sheet), describe(file.second))
+
+
+def _in_both(described: Described, other: Described) -> list[str]:
+    names = {plain(name) for name in other.columns}
+    return [name for name in described.columns if plain(name) in names]
 
 
 def _named(name: str, names: Sequence[str], file: str) -> str:
@@ -243,6 +275,106 @@ def _doubts(described: Described, malformed: int) -> Iterator[Doubt]:
     if texts:
         examples = [(" | ".join(cell for cell in e.shown if cell)[:120], 0) for e in guesses if e.shown]
         yield Doubt("source", keys or ("source.kind",), f"{'; '.join(texts)}.", tuple(examples[:_SHOWN]))
+
+
+@dataclass(frozen=True)
+class _Legend:
+    """What the codes of a column mean, by another sheet of its workbook, or by lines above or below the table."""
+
+    sheet: str
+    column: str
+    values: Mapping[str, tuple[str, ...]]
+    """Meaning -> its codes."""
+
+    @property
+    def name(self) -> str:
+        """Of the column with the meanings."""
+        return f"{self.column} in words"
+
+
+def _legends(described: Described, table: Table) -> tuple[list[_Legend], dict[str, list[str]], dict[str, Column]]:
+    """Columns with all values in a legend, each with its meaning; and legends that fit several columns, with these.
+
+    Then the columns of which a legend tells a code that would be taken for a missing value.
+    """
+    out: dict[str, _Legend] = {}
+    coded: dict[str, Column] = {}
+    doubtful: dict[str, list[str]] = {}
+    lines = tuple(_legend_of_lines(described))
+    for sheet, records in (*described.legends.items(), *([(_LINES, lines)] if lines else [])):
+        of_column: dict[str, dict[str, str]] = {}
+        name = ""
+        for *start, code, meaning in records:
+            name = start[0].strip() or name if start else ""
+            if code.strip() and meaning.strip():
+                of_column.setdefault(plain(name), {})[plain(canonical(code))] = " ".join(meaning.split())
+        for named, meanings in of_column.items():
+            columns = {name: _with_codes(column, meanings) for name, column in table.columns.items()}
+            fitting = [column for column in table.names if _is_told(columns[column], meanings)]
+            names = (named, plain(sheet), plain(records[0][0]))
+            called = [column for column in fitting if plain(column) in names]
+            called = called or [column for column in fitting if set(parts(column)) <= set(parts(named))]
+            chosen = called or (fitting if not named else [])
+            if len(chosen) == 1 and chosen[0] not in out and f"{chosen[0]} in words" not in table.columns:
+                values: dict[str, list[str]] = {}
+                coded[chosen[0]] = columns[chosen[0]]
+                for value in columns[chosen[0]].values:
+                    values.setdefault(meanings[plain(value)], []).append(value)
+                codes = {meaning: tuple(sorted(listed)) for meaning, listed in values.items()}
+                out[chosen[0]] = _Legend(sheet, chosen[0], codes)
+            elif len(chosen) > 1:
+                doubtful[sheet] = chosen
+    return list(out.values()), doubtful, coded
+
+
+def _with_codes(column: Column, meanings: Mapping[str, str]) -> Column:
+    """The column with its codes for missing as values, where a legend gives them another meaning."""
+    texts = [meanings.get(plain(code), "") for code in column.missing_codes]
+    is_value = any(text and not is_missing(text) for text in texts)
+    return replace(column, has_known_codes=True) if is_value else column
+
+
+def _legend_of_lines(described: Described) -> Iterator[tuple[str, str, str]]:
+    """Name, code and meaning in the lines above and below the table: `Decision: 1 = Approved, 2 = Denied`."""
+    foot = [line for evidence in described.evidence if evidence.what == "foot" for line in evidence.shown]
+    name = ""
+    for line in (*described.titles, *foot):
+        meanings = _MEANING.findall(line)
+        if named := _NAMED_LEGEND.match(line):
+            name = named[1]
+        yield from ((name, code, meaning) for code, meaning in meanings)
+
+
+def _is_told(column: Column, meanings: Mapping[str, str]) -> bool:
+    """Whether each value of a column has a meaning that is another text than itself, and no word for missing."""
+    if column.form not in ("category", "few numbers") or len(column.values) < _LEAST_CODES:
+        return False
+    texts = [meanings.get(plain(value), "") for value in column.values]
+    is_word = all(text and not is_missing(text) and not text.replace(".", "").isdecimal() for text in texts)
+    return is_word and any(plain(text) != plain(value) for text, value in zip(texts, column.values, strict=True))
+
+
+def _doubts_of_legends(legends: Sequence[_Legend], doubtful: Mapping[str, Sequence[str]]) -> Iterator[Doubt]:
+    for sheet, columns in doubtful.items():
+        if sheet == _LINES:
+            continue  # the question on the lines shows them
+        fitting = ", ".join(columns[:_SHOWN])
+        text = (
+            f"The sheet {sheet!r} may tell codes of {fitting}, and names no column: none is read by it. A column with "
+            "their names in it, before the codes, would tell."
+        )
+        yield Doubt("legend", ("source.sheet",), text)
+    if legends:
+        listed = {
+            legend.column: [f"{codes[0]} {text}" for text, codes in legend.values.items()][:_SHOWN]
+            for legend in legends
+        }
+        words = "; ".join(f"{column}: {', '.join(meanings)}" for column, meanings in listed.items())
+        places = dict.fromkeys(
+            f"the {_LINES}" if legend.sheet == _LINES else f"the sheet {legend.sheet!r}" for legend in legends
+        )
+        text = f"What codes mean is read from {', '.join(places)} ({words})."
+        yield Doubt("legend", tuple(f"source.derive.{legend.name}" for legend in legends), text)
 
 
 def _doubts_of_join(table: Table) -> Iterator[Doubt]:

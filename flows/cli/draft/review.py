@@ -31,6 +31,8 @@ _KINDS: Final = {
 }
 """What cells are that a recipe reads."""
 _OWN_WEIGHT: Final = 12
+_WEIGHTS: Final = {"decision": 2, "source": 5}
+"""Of marks that no question of a draft is about, by the part of the spec; of the others the one above."""
 _UNREAD: Final = 0.01
 """Share of a column's cells from which on it is told that they are no numbers."""
 
@@ -133,7 +135,8 @@ def _open(pending: Sequence[Question], marks: Sequence[Mark]) -> Iterator[Questi
 def _of_marks(marks: Sequence[Mark]) -> Iterator[Question]:
     for mark in marks:
         text = mark.why or f"Is {mark.key} right?"
-        weight = 1 if mark.key == "decision.column" else 2 if mark.key.startswith("decision.") else _OWN_WEIGHT
+        part = mark.key.partition(".")[0]
+        weight = 1 if mark.key == "decision.column" else _WEIGHTS.get(part, _OWN_WEIGHT)
         yield Question(mark.key, (mark.key,), weight, mark.key.partition(".")[0], text, "yes")
 
 

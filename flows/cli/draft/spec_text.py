@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from flows.cli.draft.columns import Entry
+from flows.cli.draft.decision import written
 from flows.cli.draft.drafting import Draft
 from flows.cli.draft.questions import Question, questions
 from flows.cli.terminal import visible
@@ -118,13 +119,18 @@ def _source(draft: Draft, spec: Path | None, marks: _Marks) -> Iterator[str]:
         yield f"    path: {_quoted(_placed(Path(second.path), spec))}"
         yield f"    key: {_value(by)}"
         yield f"    columns: {_value(second.columns)}"
+    if source.derive:
+        yield "  derive: # columns made of others: a new value for codes, or for the rows of which all rules hold"
+        for name, derived in source.derive.items():
+            yield f"    {_quoted(name)}: {written(derived)}{marks.of(f'source.derive.{name}')}"
     if year.column:
         yield f"  year_column: {_quoted(year.column)}"
     if year.column and len(year.rows) > 1:
         keep = f"{{minimum: {year.value}-01-01, maximum: {year.value}-12-31}}"
         if draft.table.columns[year.column].form != "date":
             keep = f"['{year.value}']"
-        yield f"  {TAKEN}keep: {{{_quoted(year.column)}: {keep}}} # year: the rows of {year.value} alone"
+        taken = TAKEN if "year" in marks else ""  # the answer may have come before the text
+        yield f"  {taken}keep: {{{_quoted(year.column)}: {keep}}} # year: the rows of {year.value} alone"
     yield "  intake: # how cells are read: nothing has to be cleaned before"
     yield f"    rules: {RULES}"
     yield f"    fold: {_value(FOLDINGS)} # spellings that are one value may differ by these"

@@ -4,7 +4,7 @@ Scope: what the cells are. What a column is for: `decision`, `people`, `columns`
 of intake do that, by the recipe that the draft will hold.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 
 from flows.cli.draft.known_tables import Example
 from flows.cli.draft.vocabulary import men_and_women, plain, protected_kind
-from schemas.audit.source import Source
+from schemas.audit.source import CellRule, Derived, Source
 from tasks.ingest.intake import bands, codes, dates, numbers
 from tasks.ingest.intake.folding import spellings
 from tasks.ingest.intake.missing import is_missing
-from tasks.ingest.intake.numbers import NumberGuess
+from tasks.ingest.intake.numbers import NumberGuess, Plain
 from tasks.ingest.sources.raw import canonical
 
 EXEMPT: Final = "Exempt"
-_CLEAN, _ZEROS = r"^[!-~]([ -~]*[!-~])?$", r"\.0+$"
-"""Texts that are canonical unless they end with these zeros."""
+_ZEROS = r"\.0+$"
+"""The end of numbers that are whole, which is no part of their canonical form."""
 _UNKNOWN_SEX: Final = "u"
 """Beside letters or words for men and women."""
 _LEAST_NUMBERS: Final = 2
@@ -53,6 +53,8 @@ class Column:
     doubt: str = ""
     """What is not certain of its dates or bands."""
     label: str = ""
+    has_known_codes: bool = False
+    """Whether a legend tells what its codes mean, so that none stands for a missing value."""
     exact: Mapping[str, int] = field(default_factory=dict)
     """Text -> rows of the whole file, where a sample of it is looked at and the column has few texts."""
 
@@ -67,6 +69,8 @@ class Column:
     @cached_property
     def missing_codes(self) -> tuple[str, ...]:
         """Numbers or words that mean a missing value."""
+        if self.has_known_codes:
+            return ()
         if self.form in ("number", "few numbers") and self.number is not None:
             sentinels = tuple(codes.sentinels(self.number.numbers))
             return sentinels if len(self.number.numbers) - len(sentinels) >= _LEAST_NUMBERS else ()
@@ -128,7 +132,7 @@ class Column:
             rows[value] = rows.get(value, 0) + self.counts[text]
         return dict(sorted(rows.items(), key=lambda item: -item[1]))
 
-    @cached_property
+    @property
     def numbers(self) -> NDArray[np.float64]:
         """``(rows,)`` numbers; NaN where there is none."""
         return self.numbers_of_texts[self.codes]
@@ -137,8 +141,10 @@ class Column:
     def numbers_of_texts(self) -> NDArray[np.float64]:
         """``(texts,)`` number of each text; NaN where there is none."""
         values = self.number.values if self.number is not None else {}
-        written = list(map(values.get, self.texts))
-        if not self.absent_texts.isdisjoint(values):
+        written: Sequence[str | None] = self.texts
+        if not isinstance(values, Plain) or values.odd or len(values) != len(self.texts):
+            written = list(map(values.get, self.texts))
+        if any(text in values for text in self.absent_texts):
             written = [None if t in self.absent_texts else value for t, value in zip(self.texts, written, strict=True)]
         numbers_read = pc.fill_null(pa.array(written, pa.string()).cast(pa.float64()), np.nan)
         return np.asarray(numbers_read.to_numpy(zero_copy_only=False), np.float64)
@@ -166,6 +172,14 @@ class Column:
     def absent_rows(self) -> int:
         """Rows without a value."""
         return sum(self.counts[text] for text in self.absent_texts)
+
+    @property
+    def kept_zeros(self) -> int:
+        """Rows with the number 0."""
+        written = self.number.values if self.number is not None else {}
+        return sum(
+            self.counts[text] for text, value in written.items() if value == "0" and text not in self.absent_texts
+        )
 
     @property
     def missing_share(self) -> float:
@@ -210,6 +224,11 @@ class Table:
         """Its columns in order."""
         return list(self.columns)
 
+    @property
+    def parts(self) -> dict[str, str]:
+        """Column of the file -> the one that is made from it."""
+        return {part: name for name, derived in self.source.derive.items() for part in derived.columns}
+
     @cached_property
     def repeats(self) -> NDArray[np.bool_]:
         """``(rows,)`` whether a row equals one above it in every cell."""
@@ -229,6 +248,33 @@ class Table:
         return replace(self, columns=columns, rows=int(first_rows.sum()), repeated=self.rows - int(first_rows.sum()))
 
 
+def with_derived(table: Table) -> Table:
+    """The table with the columns that its source derives from others.
+
+    A row for which two values hold is refused by ingest; here it has none.
+    """
+    columns = {
+        name: _derived(name, table, derived)
+        for name, derived in table.source.derive.items()
+        if name not in table.columns and set(derived.columns) <= table.columns.keys()
+    }
+    return replace(table, columns={**table.columns, **columns}) if columns else table
+
+
+def _derived(name: str, table: Table, derived: Derived) -> Column:
+    def marked(column: str, rule: CellRule) -> NDArray[np.bool_]:
+        cells = table.columns[column]
+        if isinstance(rule, str):
+            return cells.absent if rule == "absent" else ~cells.absent
+        forms = {plain(code) for code in rule}
+        return np.isin(cells.groups, [i for i, value in enumerate(cells.values) if plain(value) in forms])
+
+    rules = derived.rows or {value: {derived.columns[0]: codes} for value, codes in derived.values.items()}
+    rows = [np.all([marked(*rule) for rule in of_value.items()], axis=0) for of_value in rules.values()]
+    place = np.where(np.sum(rows, axis=0) == 1, 1 + np.argmax(rows, axis=0), 0)
+    return Column(name, ("", *rules), place.astype(np.int32))
+
+
 @dataclass(frozen=True)
 class Doubt:
     """Something about the way a file is read that a user has to confirm."""
@@ -241,24 +287,34 @@ class Doubt:
 
 
 def columns_of(
-    table: pa.Table, exact: Mapping[str, Mapping[str, int]] | None = None, typed: bool = False
+    table: pa.Table | list[tuple[str, pa.ChunkedArray]],
+    exact: Mapping[str, Mapping[str, int]] | None = None,
+    typed: bool = False,
 ) -> dict[str, Column]:
     """The columns of a table of texts, with what their cells read as.
 
     Args:
-        table: the rows that are looked at.
+        table: the rows that are looked at; a list of columns is emptied, so that no cell is held twice.
         exact: column -> text -> rows of the whole file, where the rows are a sample of it.
         typed: whether the file stores numbers as numbers, and not as text.
     """
     plain = {}
-    for name, cells in zip(table.column_names, table.columns, strict=True):
+    waiting = table if isinstance(table, list) else list(zip(table.column_names, table.columns, strict=True))
+    waiting.reverse()
+    while waiting:
+        name, cells = waiting.pop()
         encoded = pa.chunked_array(cells.chunks, pa.string()).combine_chunks().dictionary_encode()
-        unclean = pc.invert(pc.match_substring_regex(encoded.dictionary, _CLEAN))
-        changes = pc.or_(unclean, pc.match_substring_regex(encoded.dictionary, _ZEROS))
-        written = encoded.dictionary.to_pylist()
-        if changed := pc.any(changes).as_py():
-            pairs = zip(written, changes.to_pylist(), strict=True)
-            written = [canonical(text) if changes_here else text for text, changes_here in pairs]
+        # texts that may be written otherwise; a regular expression for each would take most of the time
+        words = encoded.dictionary
+        printable = pc.and_(pc.ascii_is_printable(words), pc.equal(pc.ascii_trim_whitespace(words), words))
+        changes = ~np.asarray(printable.to_numpy(zero_copy_only=False), dtype=bool)
+        zero = np.asarray(pc.ends_with(words, "0").to_numpy(zero_copy_only=False), dtype=bool)
+        ending = pc.match_substring_regex(words.filter(pa.array(zero, pa.bool_())), _ZEROS)
+        changes[zero] |= np.asarray(ending.to_numpy(zero_copy_only=False), dtype=bool)
+        written = words.to_pylist()
+        if changed := bool(changes.any()):
+            for i in np.flatnonzero(changes).tolist():
+                written[i] = canonical(written[i])
         exact_rows: dict[str, int] = {}
         for text, rows in (exact or {}).get(name, {}).items():
             exact_rows[canonical(text)] = exact_rows.get(canonical(text), 0) + rows

@@ -1,4 +1,4 @@
-"""Words by which values and columns are recognised: decisions, names of columns, people, in 19 languages.
+"""Words by which values and columns are recognised: decisions, names of columns, people, in 20 languages.
 
 The words are in `words/`, a file a language. Words that mean a missing value: `tasks.ingest.intake.missing`; of places:
 `schemas.blocks`. Texts are compared without case, accents and punctuation, word by word; Chinese, Japanese and Korean
@@ -9,7 +9,7 @@ import csv
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import Final, Literal
@@ -19,8 +19,16 @@ from schemas.blocks import is_place
 from tasks.ingest.intake.folding import fold
 
 LANGUAGES: Final = (
-    *("en", "de", "fr", "es", "pt", "it", "nl", "pl", "tr", "sv", "ja", "zh", "ko", "da", "no", "fi", "ru", "cs", "id"),
+    *("en", "de", "fr", "es", "pt", "it", "nl", "pl", "tr", "sv"),
+    *("ja", "zh", "ko", "da", "no", "fi", "ru", "cs", "id", "ar"),
 )
+_INFLECTED: Final = ("es", "pt", "it", "fr", "pl", "cs", "ru")
+"""Languages that write a word with another ending for another gender or number."""
+_ENDING: Final = re.compile(r"(?:[oaei]s|[oaeiyuоаыиея]|ый|ий|ая|ое|ые|ого)$")
+_SHORTEST_ROOT: Final = 5
+_VERB_LAST: Final = ("tr",)
+_NOT_DONE: Final = re.compile(r"m[ae](?:di|mis|mistir)$")
+"""Of Turkish verbs, which have their negation inside: `görmedi`, `verilmemiştir`; in plain letters."""
 _COMPOUNDING: Final = ("de", "nl", "sv", "da", "no", "fi")
 """Languages that write several words as one: a name may end with a word of the list."""
 _SHORTEST_ENDING: Final = 5
@@ -68,8 +76,8 @@ def plain(text: str) -> str:
 
 @lru_cache(maxsize=65536)
 def parts(text: str) -> tuple[str, ...]:
-    """The words of a text: `applicantRace-1` is applicant, race, 1."""
-    return tuple(_PARTS.findall(plain(_CAMEL.sub(" ", text))))
+    """The words of a text: `applicantRace-1` is applicant, race, 1, and `N° Solicitud` no, solicitud."""
+    return tuple(_PARTS.findall(plain(_CAMEL.sub(" ", text)).replace("n°", "no ")))
 
 
 @lru_cache(maxsize=1)
@@ -92,13 +100,14 @@ def phrases() -> tuple[Phrase, ...]:
 class _Index:
     """Phrases of one kind, found by their first word."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, rooted: bool = False) -> None:
+        """``rooted``: without endings, and without phrases that then are those of another meaning."""
         self.exact: dict[tuple[str, ...], list[Phrase]] = {}
         self.by_first: dict[str, list[Phrase]] = {}
         self.stems: dict[str, list[Phrase]] = {}
         self.endings: list[Phrase] = []
         self.eastern: list[Phrase] = []
-        for phrase in phrases():
+        for phrase in _rooted(kind) if rooted else phrases():
             if phrase.kind != kind:
                 continue
             self.exact.setdefault(phrase.parts, []).append(phrase)
@@ -118,7 +127,8 @@ class _Index:
         exact = self.exact.get(words, [])
         if exact or not words:
             return exact
-        return [phrase for phrase, at in self.inside(words) if at == 0 and len(phrase.parts) == len(words)]
+        inside = [phrase for phrase, at in self.inside(words) if at == 0 and len(phrase.parts) == len(words)]
+        return [phrase for phrase in inside if not _EAST.search(phrase.parts[0]) or phrase.parts == words]
 
     def inside(self, words: tuple[str, ...]) -> Iterator[tuple[Phrase, int]]:
         """Phrases in a text, with the place of their first word."""
@@ -153,9 +163,25 @@ class _Index:
                 yield phrase
 
 
+def _rooted(kind: str) -> Iterator[Phrase]:
+    """The phrases of a kind without the endings of their words, those aside that mean one thing and another."""
+    of_root: dict[tuple[str, ...], list[Phrase]] = {}
+    for phrase in phrases():
+        if phrase.kind == kind and phrase.language in _INFLECTED and not phrase.alone:
+            of_root.setdefault(roots(phrase.parts), []).append(phrase)
+    for root, alike in of_root.items():
+        if len({phrase.means for phrase in alike}) == 1 and max(map(len, root)) >= _SHORTEST_ROOT:
+            yield replace(alike[0], parts=root)
+
+
+def roots(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Words without the endings of gender, case and number: `stornata` and `stornato` are `stornat`."""
+    return tuple(_ENDING.sub("", word) if len(word) > _SHORTEST_ROOT else word for word in words)
+
+
 @lru_cache(maxsize=32)
-def _index(kind: str) -> _Index:
-    return _Index(kind)
+def _index(kind: str, rooted: bool = False) -> _Index:
+    return _Index(kind, rooted)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -166,37 +192,102 @@ def _index(kind: str) -> _Index:
 def meaning(value: str) -> Meaning | None:
     """The side of a value of a decision by its words; None if they are unknown.
 
-    The whole phrase counts first, then the longest phrase in it; a negation before that phrase turns it round.
+    The whole phrase counts first, then the longest phrase in it; a negation before that phrase turns it round, and a
+    word of waiting before it says that nothing is decided. A denial that comes first is not undone by its reason, such
+    as missing documents; one by the applicant is an offer that was not taken.
     """
     words, index = parts(value), _index("decision")
     exact_phrases = index.whole(words)
     if exact_phrases:
         return Meaning(_side(exact_phrases[0]), exact_phrases[0].note)
-    answers = {phrase.parts for phrase in phrases() if phrase.kind == "yes"} if len(words) > 1 else set()
-    inside = [
-        (phrase, at)
-        for phrase, at in index.inside(words)
-        if len("".join(phrase.parts)) > 2 - 1 * _is_east(phrase) and phrase.parts not in answers
-    ]
-    if not inside:
-        return None
-    phrase, at = max(inside, key=_standing)
-    before = words[at - 1] if at and not _is_east(phrase) else ""
-    after = words[at + len(phrase.parts)] if at + len(phrase.parts) < len(words) and not _is_east(phrase) else ""
+    matches = list(_matches(words, index))
+    if not matches:
+        cut = tuple(word for text in words for word in _without_prefix(text, index))
+        words, matches = cut, list(_matches(cut, index))
+    if not matches:
+        words = roots(parts(value))
+        matches = list(_matches(words, _index("decision", True)))
+    if not matches:
+        east = _east("waiting", "before") + _east("waiting", "after")
+        is_waiting = any(_index("waiting").inside(parts(value))) or value.startswith(east) or value.endswith(east)
+        return Meaning("neither", "stage") if is_waiting else None
+    phrase, at = max(matches, key=_standing)
+    by_applicant = any(_index("by applicant").inside(words))
+    heads = [match for match in matches if match[0].means == "unfavourable" and _is_head(match, words)]
+    if phrase.means == "neither" and phrase.note != "preapproval" and heads and not by_applicant:
+        phrase, at = heads[0]
+    if _is_waiting(phrase, at, words):
+        return Meaning("neither")
     side = _side(phrase)
-    if _negates("before", before) or _negates("after", after):
+    if _is_negated(phrase, at, words):
         return Meaning(OPPOSITE[side])
+    if side == "unfavourable" and by_applicant:
+        return Meaning("favourable", "not taken")
     return Meaning(side, phrase.note)
 
 
-def _standing(match: tuple[Phrase, int]) -> tuple[bool, int, int, int]:
+def _matches(words: tuple[str, ...], index: _Index) -> Iterator[tuple[Phrase, int]]:
+    """Phrases of a decision in a value; no yes or no among other words, and no abbreviation."""
+    answers = {phrase.parts for phrase in phrases() if phrase.kind == "yes"} if len(words) > 1 else set()
+    for phrase, at in index.inside(words):
+        if len("".join(phrase.parts)) > 2 - 1 * _is_east(phrase) and phrase.parts not in answers:
+            yield phrase, at
+
+
+def _without_prefix(word: str, index: _Index) -> tuple[str, ...]:
+    """A word in two where a negation is written together with a word of a decision: `nevyhověl`, `неодобрен`."""
+    for negation in _negations("before"):
+        tail = word.removeprefix(negation)
+        if tail != word and len(tail) >= _SHORTEST_ROOT and any(index.inside((tail,))):
+            return negation, tail
+    return (word,)
+
+
+def _is_head(match: tuple[Phrase, int], words: tuple[str, ...]) -> bool:
+    """Whether a phrase is the first of a value; the last in a language in which the verb is."""
+    phrase, at = match
+    return at + len(phrase.parts) == len(words) if phrase.language in _VERB_LAST else not at and not _is_east(phrase)
+
+
+def _is_waiting(phrase: Phrase, at: int, words: tuple[str, ...]) -> bool:
+    """Whether words say that a phrase is yet to come: `pending approval`, `onay bekliyor`, `待核准`, `承認待ち`."""
+    if phrase.means == "neither":
+        return False
+    if _is_east(phrase):
+        joined, end = "".join(words), at + len("".join(phrase.parts))
+        return joined[:at].endswith(_east("waiting", "before")) or joined[end:].startswith(_east("waiting", "after"))
+    end = at + len(phrase.parts)
+    for waiting, place in _index("waiting").inside(words):
+        last = place + len(waiting.parts)
+        if (waiting.means == "before" and place < at) or (
+            waiting.means == "after" and (place, last) == (end, len(words))
+        ):
+            return True
+    return False
+
+
+def _is_negated(phrase: Phrase, at: int, words: tuple[str, ...]) -> bool:
+    """Whether a phrase has a negation before or behind it: `nie przyznano`, `uygun değil`, `不予录用`, `承認されず`."""
+    if _is_east(phrase):  # no blanks part the words
+        joined, end = "".join(words), at + len("".join(phrase.parts))
+        return joined[:at].endswith(_east("negation", "before")) or joined[end:].startswith(_east("negation", "after"))
+    end = at + len(phrase.parts)
+    before, after = words[at - 1] if at else "", words[end] if end < len(words) else ""
+    is_not_done = phrase.language in _VERB_LAST and end < len(words) and bool(_NOT_DONE.search(words[-1]))
+    return before in _negations("before") or after in _negations("after") or is_not_done
+
+
+def _standing(match: tuple[Phrase, int]) -> tuple[bool, int, int, int, int]:
     """The weight of a phrase in a value: a stage of a procedure least, then the longer one, then its place.
 
-    English words of a decision come first: `rejected after interview`. In East Asia the last one decides.
+    English words of a decision come first: `rejected after interview`. In East Asia and in Turkish the last
+    one decides.
     """
     phrase, at = match
-    letters = len("".join(phrase.parts)) if _is_east(phrase) else 0
-    return phrase.note != "stage", len(phrase.parts), letters, at if _is_east(phrase) else -at
+    length = len("".join(phrase.parts))  # of two stems of a word, such as `recu` and `recusad`, the longer one
+    letters = length if _is_east(phrase) else 0
+    is_last = _is_east(phrase) or phrase.language in _VERB_LAST
+    return phrase.note != "stage", len(phrase.parts), letters, at if is_last else -at, length
 
 
 def _is_east(phrase: Phrase) -> bool:
@@ -209,11 +300,14 @@ def _side(phrase: Phrase) -> Side:
 
 @lru_cache(maxsize=4)
 def _negations(place: str) -> frozenset[str]:
-    return frozenset(p.parts[0] for p in phrases() if p.kind == "negation" and p.means == place)
+    return frozenset("".join(p.parts) for p in phrases() if p.kind == "negation" and p.means == place)
 
 
-def _negates(place: str, word: str) -> bool:
-    return bool(word) and word in _negations(place)
+@lru_cache(maxsize=4)
+def _east(kind: str, place: str) -> tuple[str, ...]:
+    """Words of a kind directly before or after a phrase, in a text without blanks."""
+    texts = ("".join(p.parts) for p in phrases() if p.kind == kind and p.means == place)
+    return tuple(text for text in texts if _EAST.search(text))
 
 
 @lru_cache(maxsize=2)
@@ -238,6 +332,7 @@ def _kinds(name: str) -> frozenset[str]:
     kinds |= {phrase.means for phrase, _ in index.inside(words)}
     kinds |= {phrase.means for phrase in index.ending(words)}
     kinds |= {"after"} if column.set_by_decision(name) else set()
+    kinds |= {"id"} if name.rstrip().endswith(("#", "№")) else set()
     return frozenset(kinds | ({"place"} if is_place(name) else set()))
 
 
@@ -266,7 +361,8 @@ def protected_kind(name: str) -> str:
     matched += index.ending(words)
     if not matched:
         return column.kind_of(name) if column.is_personal(name) else ""
-    kinds = {phrase.means for phrase in matched}
+    longest = max(len(phrase.parts) for phrase in matched)  # `país de nascimento` is no `nascimento`
+    kinds = {phrase.means for phrase in matched if len(phrase.parts) == longest}
     first = next(kind for kind in KINDS if kind in kinds)
     if first == "age" and len(words) > 1 and any(p.means == "thing" for p, _ in _index("not_age").inside(words)):
         return ""
@@ -324,6 +420,7 @@ _LETTER_PAIRS: Final = (
     ("m", "k"),
     ("e", "k"),
     ("u", "d"),
+    ("l", "p"),
     ("м", "ж"),
 )
 """Letters for men and women that stand beside each other in a column of sexes."""

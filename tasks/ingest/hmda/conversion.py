@@ -18,7 +18,6 @@ from typing import Any, Literal
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 from fsspec import AbstractFileSystem
 from numpy.typing import NDArray
@@ -303,6 +302,8 @@ def check(file: Path, declared: Table) -> None:
         SuiteError: it does not keep it; the column, the rule and the number of rows are named.
         InfrastructureError: an expectation could not be evaluated.
     """
+    import pyarrow.dataset as pads  # loads pandas
+
     from tasks.pipeline.validation import validate  # loads Great Expectations
     from tasks.pipeline.validation.rows import UNIQUE
 
@@ -352,6 +353,8 @@ class Converted:
     """Column with unknown codes -> rows in which the file has anything there."""
     faults: tuple["Fault", ...] = ()
     """Refused rows by reason and column."""
+    zeros: Mapping[str, int] = field(default_factory=dict)
+    """Column of an amount -> rows in which it is 0, which is kept."""
     edits: Mapping[str, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
     """Number of an edit that rows of a submission fail -> how many, and the numbers of the first of them."""
 
@@ -398,8 +401,11 @@ def convert(recognised: Recognised, target: Path) -> Converted:
             years = _counts(connection, draft, "activity_year")
             filled, faults = _filled(connection, draft, unknown), _faults(connection, refusals)
             edits = _edits(connection, draft, target) if recognised.layout is SUBMISSION else {}
+            counts = ", ".join(f"count_if({name} = 0)" for name in _AMOUNTS)
+            (amounts,) = connection.execute(f"SELECT {counts} FROM {parquet(draft)}").fetchall()
+            zeros = {name: of_column for name, of_column in zip(_AMOUNTS, amounts, strict=True) if of_column}
             converted = Converted(
-                rows + sum(reasons.values()), rows, reasons, years, unknown, flags, filled, faults, edits
+                rows + sum(reasons.values()), rows, reasons, years, unknown, flags, filled, faults, zeros, edits
             )
         refusals.replace(target / REFUSALS_FILE)
         draft.replace(target / APPLICATIONS_FILE)
@@ -524,6 +530,8 @@ def _faults(connection: duckdb.DuckDBPyConnection, refusals: Path) -> tuple[Faul
 
 def _edits(connection: duckdb.DuckDBPyConnection, draft: Path, target: Path) -> dict[str, tuple[int, tuple[int, ...]]]:
     """Hold the rows against the edits, as expectations, and write down what came of it."""
+    import pyarrow.dataset as pads  # loads pandas
+
     from tasks.pipeline.validation import terms_listed  # loads Great Expectations
 
     words = {edit.number: edit.words for edit in EDITS}
@@ -568,6 +576,7 @@ Departure = Literal[
     "refused_row",
     "failed_edit",
     "unit_error",
+    "kept_zero",
 ]
 Severity = Literal["note", "warning", "error"]
 """A note costs nothing; a warning means that something is not there or not known; an error, that rows are lost."""
@@ -598,6 +607,8 @@ class Finding(BaseModel):
         return self.kind in ("unread_cells", "refused_row") and 0 < _MOST_UNREAD * self.of < self.rows
 
 
+_AMOUNTS = ("income_usd", "loan_amount_usd", "property_value_usd")
+"""Columns in which a 0 is read as a number, and may stand for a blank cell."""
 _MOST_UNREAD = 0.05
 """Of the cells of a column that are filled in."""
 _HINTS = (
@@ -692,6 +703,9 @@ def _of_rows(converted: Converted) -> Iterator[Finding]:
         row_words = "1 row" if rows == 1 else f"{rows:,} rows"
         text = f"edit {number} fails in {row_words} ({named}): {words[number]}"
         yield Finding(kind="failed_edit", severity="warning", code=number, rows=rows, text=text)
+    for column, rows in converted.zeros.items():
+        text = f"{column} is 0 in {'1 row' if rows == 1 else f'{rows:,} rows'}, kept as a number: HMDA has NA for none"
+        yield Finding(kind="kept_zero", severity="warning", column=column, rows=rows, text=text)
     for rule, rows in converted.flags.items():
         if rows:
             text = f"{rows:,} rows look as if in another unit: {rule}; they are kept and flagged"

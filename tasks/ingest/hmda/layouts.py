@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BufferedIOBase
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path, PurePosixPath
 from typing import IO, Literal
 
@@ -94,7 +94,10 @@ def opened(path: Path, scratch: Path, limits: Limits | None = None) -> Opened:
                 magic = _first_bytes(plain)
         if magic.startswith(b"PK"):
             raise DataQualityError(f"{path.name} holds a zip in a zip in a zip: unpack it and give the file of rows")
-        return _text(plain, "gzip" if magic.startswith(b"\x1f\x8b") else "none", limits, path.name)
+        compression: Literal["none", "gzip"] = "gzip" if magic.startswith(b"\x1f\x8b") else "none"
+        if (form := _form(plain, compression)) is not None:
+            plain, compression = _rewritten(plain, compression, form, scratch, limits), "none"
+        return _text(plain, compression, limits, path.name)
     except (zipfile.BadZipFile, NotImplementedError, gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise DataQualityError(f"{path.name} is damaged or cut short ({error}): fetch it again") from error
     except OSError as error:
@@ -157,11 +160,87 @@ def _chunks(stream: IO[bytes] | BufferedIOBase, allowed: int, name: str) -> Iter
         yield chunk
 
 
+_SEPARATOR = re.compile(r"""["']?sep=.["']?[ ,;|\t]*""", re.IGNORECASE)
+"""A first line with the mark between cells, as spreadsheets write it."""
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How a file is written that DuckDB does not read as it lies."""
+
+    encoding: str
+    skips_first: bool
+    """Whether its first line names the mark between cells (`sep=|`), as spreadsheets write it."""
+    cuts_marks: bool
+    """Whether the lines of a submission end with marks behind their last field."""
+
+
+def _form(path: Path, compression: Literal["none", "gzip"]) -> _Form | None:
+    """Whether a file is UTF-16, begins with `sep=`, or has lines that end with marks; None of another file."""
+    with _unpacked(path, compression) as stream:
+        head = stream.read(2**16)
+    encoding = _wide(head) or "utf-8"
+    lines = head.decode(encoding, errors="ignore").removeprefix("\ufeff").lstrip(" \r\n").splitlines()
+    skips_first = bool(lines) and _SEPARATOR.fullmatch(lines[0]) is not None
+    first = lines[skips_first : skips_first + 3]
+    cuts = bool(first) and any(submission.without_marks(line) != line for line in first)
+    return _Form(encoding, skips_first, cuts) if encoding != "utf-8" or skips_first or cuts else None
+
+
+def begins_as_submission(path: Path) -> bool:
+    """Whether a file that is not packed begins as a lender's own submission, by its first line alone."""
+    with path.open("rb") as file:
+        head = file.read(2**16)
+    lines = head.decode(_wide(head) or "utf-8", errors="replace").removeprefix("\ufeff").lstrip().splitlines()
+    line = next((line for line in lines if not _SEPARATOR.fullmatch(line)), "")
+    return submission.begins_one(submission.without_marks(line).encode())
+
+
+def _wide(head: bytes) -> str | None:
+    """UTF-16 by its mark, or by the zeros in every other of its first bytes; None of another encoding."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    zeros = [not any(head[start:64:2]) for start in (0, 1)]
+    if len(head) < 8 or sum(zeros) != 1 or 0 in head[zeros.index(False) : 64 : 2]:
+        return None
+    return "utf-16-be" if zeros[0] else "utf-16-le"
+
+
+def _unpacked(path: Path, compression: Literal["none", "gzip"]) -> IO[bytes] | gzip.GzipFile:
+    return gzip.open(path) if compression == "gzip" else path.open("rb")
+
+
+def _rewritten(path: Path, compression: Literal["none", "gzip"], form: _Form, scratch: Path, limits: Limits) -> Path:
+    """The file as UTF-8 in ``scratch``, without the line and the marks that are no part of its rows."""
+    packed = path.stat().st_size
+    allowed = limits.allowed(packed) if compression == "gzip" else packed
+    decoder, target = codecs.getincrementaldecoder(form.encoding)(errors="surrogateescape"), scratch / "rows.txt"
+    scratch.mkdir(parents=True, exist_ok=True)
+    skips, rest = form.skips_first, ""
+    with _unpacked(path, compression) as stream, target.open("wb") as plain:
+        for chunk in chain(_chunks(stream, allowed, path.name), (b"",)):
+            try:
+                text = rest + decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError as error:
+                raise DataQualityError(
+                    f"{path.name} is UTF-16 and has bytes that are no characters, or is cut short: fetch it again, or "
+                    "save it as UTF-8"
+                ) from error
+            text, rest = (text, "") if not chunk else (text[: (end := text.rfind("\n") + 1)], text[end:])
+            text = text.removeprefix("\ufeff")
+            if skips and text:
+                text, skips = text.lstrip(" \r\n").partition("\n")[2], False
+            if form.cuts_marks:
+                text = "\n".join(map(submission.without_marks, text.split("\n")))
+            plain.write(text.encode("utf-8", errors="surrogateescape"))
+    return target
+
+
 def _text(path: Path, compression: Literal["none", "gzip"], limits: Limits, name: str) -> Opened:
     packed = path.stat().st_size
     allowed = limits.allowed(packed) if compression == "gzip" else packed
     head, total, encoding, records = b"", 0, _Encoding(), Records(name, _dialect(b""))
-    with gzip.open(path) if compression == "gzip" else path.open("rb") as stream:
+    with _unpacked(path, compression) as stream:
         for chunk in whole_lines(_chunks(stream, allowed, name)):
             if not head.strip():
                 records.dialect = _dialect(chunk)
@@ -172,8 +251,8 @@ def _text(path: Path, compression: Literal["none", "gzip"], limits: Limits, name
     records.finish()
     if not head.strip():
         raise DataQualityError(f"{name} is empty: rows of applications are expected")
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head:
-        raise DataQualityError(f"{name} is no text in UTF-8 or Latin-1: is it another kind of file, or UTF-16?")
+    if b"\0" in head:
+        raise DataQualityError(f"{name} is no text in UTF-8, UTF-16 or Latin-1: is it another kind of file?")
     head = head.removeprefix(codecs.BOM_UTF8)
     feeds, returns, pairs = records.line_feeds, records.returns, records.pairs
     if returns != pairs or pairs not in (0, feeds):

@@ -3,7 +3,6 @@
 # ruff: noqa: S608 names are ours
 
 import hashlib
-from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,9 +13,8 @@ from pydantic import ValidationError
 from schemas.audit.source import Source
 from schemas.vintages import Vintage
 from tasks.ingest.hmda.canonical import CANONICAL
-from tasks.ingest.hmda.layouts import recognise
+from tasks.ingest.hmda.layouts import begins_as_submission, recognise
 from tasks.ingest.hmda.rows import check_unknown_columns, columns_of, lay, located, placed
-from tasks.ingest.hmda.submission import begins_one
 from tasks.ingest.sources.raw import Raw
 from tasks.lake.local_directory import sha256_of
 from tasks.lake.storage import connected
@@ -29,7 +27,6 @@ from tasks.lake.storage import connected
 # What was delivered, and the code that converted it, do not. Where a vintage lies is not said here.
 
 
-_LONGEST_LINE: Final = 1_000_000
 RECORD: Final = "vintage.json"
 """Lies beside the rows of a vintage, and says what they were made of."""
 
@@ -152,8 +149,7 @@ def _is_submission(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         if file.read(2) not in (b"PK", b"\x1f\x8b"):
-            file.seek(0)
-            return begins_one(file.readline(_LONGEST_LINE).removeprefix(BOM_UTF8))
+            return begins_as_submission(path)
     with TemporaryDirectory(prefix="evenhand-hmda-") as scratch:
         return recognise(path, Path(scratch)).restricted
 

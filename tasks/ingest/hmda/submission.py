@@ -167,6 +167,16 @@ def begins_one(line: bytes) -> bool:
     return line.count(b"|") + 1 in (_SHEET_FIELDS, _ROW_FIELDS) and line[1:2] == b"|"
 
 
+def without_marks(line: str) -> str:
+    """A line of a submission without the marks behind its last field; any other line as it is."""
+    fields = {"1|": _SHEET_FIELDS, "2|": _ROW_FIELDS}.get(line[:2])
+    surplus = 0 if fields is None else line.count("|") + 1 - fields
+    if surplus <= 0:
+        return line
+    body, end = line.rstrip(), line[len(line.rstrip()) :] if line.endswith("\r") else ""
+    return body[:-surplus] + end.lstrip(" ") if body.endswith("|" * surplus) else line
+
+
 def sheet_of(name: str, records: Sequence[Sequence[str]]) -> Sheet | None:
     """The sheet; None of rows without one. No message shows a value.
 

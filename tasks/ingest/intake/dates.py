@@ -36,8 +36,8 @@ _PIVOT: Final = 69
 _MONTHS: Final = """
 jan january janv janvier januar jänner jän enero ene janeiro gennaio gen januari styczeń stycznia sty ocak oca \
 tammikuu tammikuuta leden ledna января январь янв
-feb february févr fév fevr février fevrier februar febrero fevereiro fev febbraio februari luty lutego lut şubat şub \
-helmikuu helmikuuta únor února февраля февраль фев
+feb february peb pebruari févr fév fevr février fevrier februar febrero fevereiro fev febbraio februari luty lutego \
+lut şubat şub helmikuu helmikuuta únor února февраля февраль фев
 mar march mars märz mär mrz marzo março marco maart mrt marzec marca mart \
 marts maaliskuu maaliskuuta březen března марта март maret
 apr april avr avril abril abr aprile kwiecień kwietnia kwi nisan nis huhtikuu huhtikuuta duben dubna апреля апрель апр
@@ -46,15 +46,15 @@ jun june juin juni junio junho giugno giu czerwiec czerwca cze haziran haz kesä
 jul july juil juillet juli julio julho luglio lug lipiec lipca lip temmuz tem \
 heinäkuu heinäkuuta červenec července июля июль июл
 aug august août aout agosto ago augustus augusti sierpień sierpnia sie ağustos ağu \
-elokuu elokuuta srpen srpna августа август авг agustus
+elokuu elokuuta srpen srpna августа август авг agustus agu agt
 sep sept september septembre septiembre setiembre setembro set settembre wrzesień września wrz eylül eyl \
 syyskuu syyskuuta září сентября сентябрь сен сент
 oct october octobre oktober okt octubre outubro out ottobre ott październik października paź ekim eki \
 lokakuu lokakuuta říjen října октября октябрь окт
-nov november novembre noviembre novembro listopad listopada lis kasım kas \
+nov november nop nopember novembre noviembre novembro listopad listopada lis kasım kas \
 marraskuu marraskuuta listopadu ноября ноябрь ноя
 dec december déc décembre decembre dezember dez diciembre dic dezembro dicembre grudzień grudnia gru aralık ara \
-desember joulukuu joulukuuta prosinec prosince декабря декабрь дек
+desember des joulukuu joulukuuta prosinec prosince декабря декабрь дек
 """
 """Words for each month, of the languages of drafts that use letters."""
 _FILLERS: Final = frozenset(

@@ -6,13 +6,12 @@ A key that stands twice in the second file gives no row: nobody can tell which o
 
 # ruff: noqa: S608 names are ours
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from schemas.audit.intake import JoinKey
+from schemas.audit.intake import SecondFile
 from schemas.terms import Refusal
 from tasks.ingest.intake.folding import fold
 from tasks.ingest.sources.raw import Laid, RuleCount
@@ -25,44 +24,47 @@ _PLAIN_KEY = "[A-Za-z0-9_/-]+"
 
 
 def joined(
-    first: Laid, second: Laid, key: JoinKey, columns: Sequence[str], connection: "duckdb.DuckDBPyConnection"
+    first: Laid, second: Laid, file: SecondFile, connection: "duckdb.DuckDBPyConnection", *, of_attribute: bool = False
 ) -> Laid:
     """The rows of the first file with columns of the second.
 
     Args:
         first: with the column of its key.
         second: with the column of its key and those to join.
-        key: the columns of the key.
-        columns: of the second file.
+        file: the columns of the key, and those to join.
         connection: where both are.
+        of_attribute: whether the columns are those of protected attributes, under whose name the join is counted.
     """
-    _keys("join_first", first, key.this, connection)
-    _keys("join_second", second, key.other, connection)
+    key, columns, at = file.key, file.columns, f"join_{len(first.columns)}"
+    _keys(f"{at}_first", first, key.this, connection)
+    _keys(f"{at}_second", second, key.other, connection)
     cells = [f"c{second.columns.index(name)}" for name in columns]
     cells_taken = ", ".join(f"any_value({cell}) AS {cell}" for cell in dict.fromkeys(cells))
     connection.execute(
-        f"CREATE TEMP TABLE join_partners AS SELECT key, count(*) AS rows, {cells_taken} FROM join_second "
+        f"CREATE TEMP TABLE {at}_partners AS SELECT key, count(*) AS rows, {cells_taken} FROM {at}_second "
         "WHERE key <> '' GROUP BY key"
     )
-    rows, several = "join_first LEFT JOIN join_partners AS p USING (key)", "coalesce(p.rows, 0) > 1"
+    rows, several = f"{at}_first LEFT JOIN {at}_partners AS p USING (key)", "coalesce(p.rows, 0) > 1"
     ((matched, unmatched),) = connection.sql(
         f"SELECT count_if(p.rows = 1), count_if(p.rows IS NULL) FROM {rows}"
     ).fetchall()
     ((unused,),) = connection.sql(
-        "SELECT count(*) FROM join_second WHERE key = '' OR key NOT IN (SELECT key FROM join_first)"
+        f"SELECT count(*) FROM {at}_second WHERE key = '' OR key NOT IN (SELECT key FROM {at}_first)"
     ).fetchall()
+    counts = (("join", matched), ("unjoined", unmatched), ("unused", unused))
+    named = columns if of_attribute else ("",)
     width = len(first.columns)
-    chosen = ["join_first.place", *(f"join_first.c{i}" for i in range(width))]
+    chosen = [f"{at}_first.place", *(f"{at}_first.c{i}" for i in range(width))]
     chosen += [f"coalesce(CASE WHEN {several} THEN '' ELSE p.{c} END, '') AS c{width + i}" for i, c in enumerate(cells)]
-    chosen += [f"join_first.q{i}" for i in range(len(first.quarantined))]
+    chosen += [f"{at}_first.q{i}" for i in range(len(first.quarantined))]
     chosen.append(f"{several} AS q{len(first.quarantined)}")
     return replace(
         first,
         rows=f"SELECT {', '.join(chosen)} FROM {rows}",
         columns=(*first.columns, *columns),
         quarantined=(*first.quarantined, (Refusal.OUTSIDE_JOIN, key.this)),
-        rules=(*first.rules, RuleCount("", "join", 0, matched)),
-        joined={"matched": matched, "unmatched": unmatched, "unused": unused},
+        rules=(*first.rules, *(RuleCount(name, rule, 0, n) for name in named for rule, n in counts if n)),
+        joined=first.joined if of_attribute else {"matched": matched, "unmatched": unmatched, "unused": unused},
     )
 
 

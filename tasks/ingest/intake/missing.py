@@ -71,9 +71,9 @@ geen | nihil | in behandeling | niet van toepassing | geweigerd | weet niet
 żaden | żadna | brak | nie dotyczy | oczekuje | odmowa | nie wie | nie ma | zwolniony
 yok | bekliyor | beklemede | uygulanamaz | reddedildi | hiçbiri | muaf
 ingen | inget | inga | avvaktar | ej tillämpligt | vill ej svara | vet ej | undantagen
-なし | 無し | 無 | 該当なし | 該当無し | 非該当 | 保留 | 未定 | 回答拒否 | 対象外
-无 | 不适用 | 不適用 | 待定 | 拒绝回答 | 拒答 | 没有
-없음 | 해당 없음 | 해당없음 | 보류 | 미정 | 거부 | 응답 거부 | 응답거부 | 무
+なし | 無し | 無 | 該当なし | 該当無し | 非該当 | 保留 | 未定 | 回答拒否 | 対象外 | 欠席
+无 | 不适用 | 不適用 | 待定 | 拒绝回答 | 拒答 | 没有 | 缺考
+없음 | 해당 없음 | 해당없음 | 보류 | 미정 | 거부 | 응답 거부 | 응답거부 | 무 | 결시
 """
 
 

@@ -7,10 +7,10 @@ is a question.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import compress, islice
+from itertools import islice
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -66,10 +66,16 @@ _COMPOSITE: Final = re.compile(
     r"(?:(?P<ten_thousands>\d[\d,]*)\s?(?P<tens>[千천百백十십])?\s?[万萬만]\s?)?"
     r"(?:(?P<thousands>\d)\s?[千천]\s?)?(?P<rest>\d[\d,]*)?\s?(?P<unit>[^\d\s億亿억万萬만千천百백十십]+)?"
 )
+OUT_OF: Final = re.compile(r"(?P<score>\d+(?:[.,]\d{1,2})?)\s?/\s?(?P<most>5|6|10|20|30|40|50|60|100|110)", re.ASCII)
+"""A mark out of the most there is, `85/100`; what is more than that is the number of a case, `345/20`."""
 _NO_WORD: Final = Affix((), 0)
 _TENS: Final = {"千": 1000, "천": 1000, "百": 100, "백": 100, "十": 10, "십": 10, None: 1}
 _SIMPLIFIED: Final = frozenset("贷额请审绝约报总编户岁业债负资龄职险还类实际为东车银产费个贫妇")
 """Letters of Chinese that Japanese writes otherwise."""
+
+
+_NORWEGIAN: Final = ("inntekt", "beløp", "søknad", "kjønn", "gjeld", "lønn", "saksnummer")
+"""In names of columns that Danish writes otherwise: both have `kr`."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +118,32 @@ class NumberGuess:
         return self.question is None
 
 
+class Plain(Mapping[str, str]):
+    """Canonical numbers among the texts of a column, each its own: a dict of them would take more than the texts."""
+
+    def __init__(self, counts: Mapping[str, int], odd: Collection[str], points: bool = False) -> None:
+        """``odd`` are the texts that are none; ``points``: whether another one has a full stop."""
+        self.counts, self.odd, self.points = counts, odd, points
+
+    def __contains__(self, text: object) -> bool:
+        """Whether a text is one of them."""
+        return text in self.counts and text not in self.odd
+
+    def __getitem__(self, text: str) -> str:
+        """The text itself."""
+        if text not in self:
+            raise KeyError(text)
+        return text
+
+    def __iter__(self) -> Iterator[str]:
+        """In the order of the column."""
+        return iter(self.counts) if not self.odd else (text for text in self.counts if text not in self.odd)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.counts) - len(self.odd)
+
+
 class _Parts(NamedTuple):
     """The parts of a cell that is a number: digits with their marks, and what the words around them say."""
 
@@ -136,8 +168,8 @@ class _Column:
     units: tuple[str, ...] | None
     decimal: set[str]
     thousands: set[str]
-    plain: dict[str, str] = field(default_factory=dict)
-    """Texts that are canonical numbers by a full stop before decimals, and have no parts above; each is its own."""
+    plain: "Plain"
+    """Texts that are canonical numbers by a full stop before decimals, and have no parts above."""
     points: bool = False
     """Whether one of them has a full stop."""
 
@@ -176,7 +208,12 @@ def guess(columns: Mapping[str, Mapping[str, int]], typed: bool = False) -> dict
     certain = Counter(column.units[0] for column in candidates.values() if column.units and len(column.units) == 1)
     letters = {letter for name in columns for letter in name}
     letters |= {letter for counts in columns.values() for text in islice(counts, 50) for letter in text}
-    hints = (("DKK", letters & set("øæØÆ")), ("CNY", letters & _SIMPLIFIED))
+    names = " ".join(columns).casefold()
+    hints = (
+        ("NOK", letters & set("øæåØÆÅ") and any(stem in names for stem in _NORWEGIAN)),
+        ("DKK", letters & set("øæØÆ") or "indkomst" in names),
+        ("CNY", letters & _SIMPLIFIED),
+    )
     prefer = (*(unit for unit, _ in certain.most_common()), *(unit for unit, signs in hints if signs))
     proving.clear()  # so that no more parts are held than those of the columns to come
     return {name: _guessed(name, columns[name], candidates.pop(name), proofs, prefer) for name in list(candidates)}
@@ -188,13 +225,16 @@ def is_number(name: str, number: NumberGuess, counts: Mapping[str, int]) -> bool
     Units and marks speak for numbers, then flags of 0 and 1 and names of codes against; names of amounts for, zeros in
     front against, 7 values or more for.
     """
-    if number.marked or number.recipe.unit is not None or any("." in value for value in number.numbers):
+    values = number.values
+    points = values.points if isinstance(values, Plain) else any("." in value for value in number.numbers)
+    if number.marked or number.recipe.unit is not None or points:
         return True
     if (len(number.numbers) < _LEAST_DISTINCT and set(number.numbers) <= {"0", "1"}) or names_code(name):
         return False
     if names_amount(name) or names_rate(name):
         return True
-    texts = [text.strip() for text in counts if "0" in text[:2] or text not in number.values]
+    odd = values.odd if isinstance(values, Plain) else {text for text in counts if text not in values}
+    texts = [text.strip() for text in counts if "0" in text[:2] or text in odd]
     padded = any(len(text) > 1 and text[0] == "0" and text.isdigit() for text in texts)
     texts = [text.strip() for text in counts if not is_missing(text, of_numbers=True)] if padded else []
     if padded and len({len(text) for text in texts}) == 1:
@@ -209,19 +249,19 @@ def _candidate(name: str, counts: Mapping[str, int]) -> _Column | None:
     unmatched: dict[str, int] = {}
     missing: dict[str, int] = {}
     plain, points, proving = _plainly(counts)
-    for place, (text, rows) in enumerate(counts.items()) if len(plain) < len(counts) else ():
-        if place == _SAMPLE and 2 * (_SAMPLE - len(missing) - len(unmatched)) < len(unmatched):
+    for place, text in enumerate(plain.odd):
+        most = 2 * len(plain) < len(counts)
+        if most and place == _SAMPLE and 2 * (_SAMPLE - len(missing) - len(unmatched)) < len(unmatched):
             return None
-        if text in plain:
-            continue
+        rows = counts[text]
         if (number := _parts(text, months)) is not None:
             parts[text] = number
         elif is_missing(text, of_numbers=True):
             missing[text] = rows
         else:
             unmatched[text] = rows
-    good = sum(counts[text] for text in parts) + sum(map(counts.__getitem__, plain))
-    present = good + sum(unmatched.values())
+    present = sum(counts.values()) - sum(missing.values())
+    good = present - sum(unmatched.values())
     if not good or good < _LEAST_SHARE * present:
         return None
     unit_sets = {number.units for number in parts.values() if number.units}
@@ -233,20 +273,22 @@ def _candidate(name: str, counts: Mapping[str, int]) -> _Column | None:
     decimal = {number.decimal for number in parts.values() if number.decimal} | ({"."} if proving else set())
     thousands = {mark for number in parts.values() for mark in number.thousands}
     as_months = months and units == ("months",)
-    return _Column(parts, unmatched, missing, as_months, units, decimal, thousands, plain, points)
+    return _Column(parts, unmatched, missing, as_months, units, decimal, thousands, plain=plain, points=points)
 
 
-def _plainly(counts: Mapping[str, int]) -> tuple[dict[str, str], bool, bool]:
+def _plainly(counts: Mapping[str, int]) -> tuple[Plain, bool, bool]:
     """Canonical numbers of a column with many texts; whether one has a full stop, and whether that is proven."""
     if len(counts) < _MANY:
-        return {}, False, False
+        return Plain(counts, counts.keys()), False, False
     texts = pa.array(counts, pa.string())
     fits = pc.and_(pc.match_substring_regex(texts, _PLAIN), pc.less_equal(pc.utf8_length(texts), _LONGEST))
     plain = texts.filter(fits)
     points = pc.any(pc.match_substring(plain, ".")).as_py() or False
     proving = points and (pc.any(pc.match_substring_regex(plain, _PROVING)).as_py() or False)
-    texts = list(compress(counts, fits.to_pylist()))
-    return dict(zip(texts, texts, strict=True)), points, proving
+    if not len(plain):
+        return Plain(counts, counts.keys()), False, False
+    odd = dict.fromkeys(texts.filter(pc.invert(fits)).to_pylist()) if len(plain) < len(texts) else {}
+    return Plain(counts, odd.keys(), points), points, proving
 
 
 def _spelled_out(column: _Column, counts: Mapping[str, int]) -> _Column:
@@ -255,11 +297,11 @@ def _spelled_out(column: _Column, counts: Mapping[str, int]) -> _Column:
     for text in counts:
         if (number := _parts(text) if text in column.plain else column.parts.get(text)) is not None:
             parts[text] = number
-    return replace(column, parts=parts, plain={}, points=False)
+    return replace(column, parts=parts, plain=Plain(counts, counts.keys()), points=False)
 
 
 def _guessed(
-    name: str, counts: Mapping[str, int], column: _Column, proofs: set[str], prefer: Iterable[str]
+    name: str, counts: Mapping[str, int], column: _Column, proofs: set[str], prefer: Sequence[str]
 ) -> NumberGuess:
     if column.units is None:
         kinds = sorted({part.units[0] for part in column.parts.values() if part.units})
@@ -268,7 +310,7 @@ def _guessed(
             ColumnRecipe(read="text"), question, unread=dict(counts), missing=column.missing, excluded=True
         )
     words = {text: rows for text, rows in column.unmatched.items() if not _has_digit(text)}
-    unit = column.units[0] if len(column.units) == 1 else unit_in_name(name, column.units or KNOWN)
+    unit = column.units[0] if len(column.units) == 1 else unit_in_name(name, column.units or KNOWN, prefer)
     if unit is None and column.units:
         unit = next((unit for unit in prefer if unit in column.units), column.units[0])
     base = {"read": "number", "unit": unit, "missing": tuple(sorted(words))}
@@ -287,7 +329,8 @@ def _guessed(
     tally: dict[str, int] = {}
     numbers: Mapping[str, int] = tally
     unread = {text: rows for text, rows in column.unmatched.items() if text not in words}
-    values: dict[str, str] = {}
+    written: dict[str, str] = {}
+    values: Mapping[str, str] = written
     if column.plain and not column.parts:
         values = column.plain
         exceptions = {*column.unmatched, *column.missing}
@@ -302,7 +345,7 @@ def _guessed(
         if value is None:
             unread[text] = counts[text]
         else:
-            values[text] = value
+            written[text] = value
             tally[value] = tally.get(value, 0) + counts[text]
     questions += _doubts(name, counts, column, words, unread)
     shares = [
@@ -399,6 +442,9 @@ def _parts(text: str, months: bool = False) -> _Parts | None:
         rules.add("sign")
     elif named := _NAMED_UNIT.fullmatch(plain):
         plain = f"{named[1]} {named[2]}"
+    if (score := OUT_OF.fullmatch(plain)) and float(score["score"].replace(",", ".")) <= int(score["most"]):
+        comma, out_of = next((sign for sign in score["score"] if sign in ".,"), None), f"/{score['most']}"
+        return _Parts(score["score"], negative, (out_of,), 0, comma, frozenset(), True, frozenset({"unit"}))
     match = _CELL.fullmatch(plain)
     if match is None or not _GROUPED.fullmatch(match["core"]):
         return _composite(plain)

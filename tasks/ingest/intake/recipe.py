@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
-from schemas.audit.intake import ColumnRecipe, Folding
+from schemas.audit.intake import RULES, ColumnRecipe, Folding
 from schemas.audit.spec import Decision
 from schemas.errors import Location, SpecError
 from schemas.terms import Kind
@@ -17,6 +17,7 @@ from tasks.ingest.intake import dates, numbers
 from tasks.ingest.intake.codes import ZERO_DATES
 from tasks.ingest.intake.folding import fold, spellings
 from tasks.ingest.intake.missing import is_missing
+from tasks.ingest.intake.units import SINCE_2
 from tasks.ingest.sources.raw import canonical
 from tasks.ingest.statement import Question
 
@@ -40,6 +41,8 @@ class Reading:
     """Words of the spec that mean missing here."""
     exempt: tuple[str, ...] = ()
     """Words of the spec that mean exempt from reporting; they stay, and are no values."""
+    rules: int = RULES
+    """Version of the rules that the spec was written with."""
 
     @cached_property
     def further(self) -> tuple[str, ...]:
@@ -102,7 +105,7 @@ def readings(question: Question, columns: Sequence[str], partition_columns: Coll
         missing = (*question.source.missing, *(column.missing if column else ()))
         words = tuple(dict.fromkeys(word for word in _words(question, name) if word not in missing))
         words_of_missing, exempt = tuple(filter(None, missing)), question.source.exempt
-        out[name] = Reading(name, recipe or ColumnRecipe(), intake.fold, words, words_of_missing, exempt)
+        out[name] = Reading(name, recipe or ColumnRecipe(), intake.fold, words, words_of_missing, exempt, intake.rules)
     _check_different(question, intake.fold)
     return out
 
@@ -123,10 +126,7 @@ def respelled(question: Question, columns: Sequence[str], partition_columns: Col
 
     source = question.source
     keep = {name: rule.model_copy(update={"values": codes(name, rule.values)}) for name, rule in source.keep.items()}
-    derive = {
-        name: d.model_copy(update={"values": {new: codes(d.column, old) for new, old in d.values.items()}})
-        for name, d in source.derive.items()
-    }
+    derive = {name: derived.respelled(codes) for name, derived in source.derive.items()}
     protected = [
         p.model_copy(update={"groups": {group: codes(p.columns[0], values) for group, values in p.groups.items()}})
         for p in question.protected
@@ -163,7 +163,7 @@ def _folded_columns(question: Question) -> set[str]:
     labels = [label.column for label in (question.decision, question.outcome) if label]
     attributes = [column for p in question.protected if not p.bands for column in p.columns]
     kept_columns = [name for name, rule in question.source.keep.items() if rule.values or rule.present]
-    derived = [d.column for d in question.source.derive.values()]
+    derived = [name for d in question.source.derive.values() for name in d.columns]
     return {*labels, *attributes, *question.columns, *kept_columns, *derived} - {question.row_id}
 
 
@@ -185,8 +185,7 @@ def _words(question: Question, name: str) -> Iterator[str]:
     yield from recipe.order if recipe else ()
     yield from source.keep[name].values if name in source.keep else ()
     for derived in source.derive.values():
-        if derived.column == name:
-            yield from (code for codes in derived.values.values() for code in codes)
+        yield from derived.codes_of(name)
 
 
 def _check_different(question: Question, rules: Sequence[Folding]) -> None:
@@ -240,9 +239,10 @@ def number_cell(reading: Reading, text: str) -> Cell:
     trimmed = text.strip()
     if exempt := reading.exempt_forms.get(_form(trimmed, reading.fold)):
         return Cell(exempt, "missing")
-    if is_missing(trimmed, True, reading.further):
+    is_unknown = _is_newer(reading, trimmed) or (reading.rules == 1 and bool(numbers.OUT_OF.fullmatch(trimmed)))
+    if not is_unknown and is_missing(trimmed, True, reading.further):
         return Cell("", "missing", ("missing_word",) if trimmed else ())
-    number = numbers.parse_cell(trimmed, reading.recipe)
+    number = None if is_unknown else numbers.parse_cell(trimmed, reading.recipe)
     if number is None:
         return Cell(trimmed, "unread")
     if number.value in reading.codes:
@@ -250,8 +250,20 @@ def number_cell(reading: Reading, text: str) -> Cell:
     return Cell(number.value, "value", tuple(sorted(number.rules)))
 
 
+def _is_newer(reading: Reading, text: str) -> bool:
+    """Whether the rules of a spec know no word of a cell yet, so that it stays unread as on the day of the spec."""
+    if reading.rules > 1 or text.isdigit() or reading.recipe.unit == "bps":
+        return False
+    of_numbers, of_dates = SINCE_2
+    if not (of_numbers if reading.recipe.read == "number" else of_dates).search(fold(text)):
+        return False
+    return not is_missing(text, False, reading.further)
+
+
 def _date_cell(reading: Reading, text: str) -> Cell:
     trimmed = text.strip()
+    if _is_newer(reading, trimmed):
+        return Cell(trimmed, "unread")
     if is_missing(trimmed, True, reading.further):
         return Cell("", "missing", ("missing_word",) if trimmed else ())
     day = dates.parse(trimmed, reading.recipe.format)
@@ -265,7 +277,7 @@ def _birth_cell(reading: Reading, text: str) -> Cell:
     trimmed = text.strip()
     if _AGE.fullmatch(trimmed) and int(trimmed) <= dates.OLDEST and trimmed not in ZERO_DATES - {"0"}:
         return Cell(str(int(trimmed)), "value")
-    day = dates.born(trimmed, reading.recipe.format)
+    day = None if _is_newer(reading, trimmed) else dates.born(trimmed, reading.recipe.format)
     cell = _date_cell(reading, trimmed) if day is None else Cell(day, "value", ("age",))
     if {trimmed, day} & set(reading.recipe.codes):
         return Cell("", "missing", ("code",))

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -41,12 +41,14 @@ ZAR: zar
 NGN: ngn ₦
 PHP: php ₱
 THB: thb ฿ บาท
-VND: vnd ₫ đ
+VND: vnd ₫ đ vnđ
+KES: kes ksh
+MAD: mad dh dirham
 IDR: idr rp
 MYR: myr
-SAR: sar
-AED: aed dhs
-EGP: egp
+SAR: sar ر.س ريال ريالات
+AED: aed dhs د.إ درهم
+EGP: egp ج.م جنيه
 PKR: pkr
 PEN: pen s/
 USD CAD AUD MXN NZD SGD HKD TWD CLP COP ARS: $
@@ -55,18 +57,23 @@ JPY CNY: ¥
 CNY TWD HKD JPY: 元 圆 圓
 INR PKR LKR NPR: rs
 %: % pct percent procent prozent percentage pourcent prosent prosentti porcentaje パーセント 퍼센트
-months: months month mos mo mth mths monat monate monaten meses mês mes mesi mese mois maand maanden mnd
+bps: bps bp basispunkte
+months: months month mos mo mth mths mon monat monate monaten meses mês mes mesi mese mois maand maanden mnd
 months: miesiące miesięcy miesiąc mies mc msc ay månad månader mån måneder
 months: mt mte hónap luni lună μήνες μήνας
-months: мес месяц месяца месяцев měsíc měsíce měsíců kk kuukautta bulan bln måneders
+months: мес месяц месяца месяцев měsíc měsíce měsíců měs شهر شهرا أشهر kk kuukautta bulan bln måneders
 months: ヶ月 か月 カ月 ヵ月 ケ月 ヶ月間 か月間 个月 個月 개월 期
 years: years year yrs yr y jahre jahr jahren años año ans an année années anni anno anos ano jaar jaren jr
 years: év ani έτη έτος
-years: lat lata rok roku yıl yaş år vuotta vuosi let roky tahun thn год года лет 年 年間 歳 才 岁 歲 세 년 살
+years: lat lata rok roku yıl yaş år vuotta vuosi let roky سنة سنوات tahun thn год года лет 年 年間 歳 才 岁 歲 세 년 살
 days: день дня дней dní päivää hari
 days: days day d tage tag tagen días día dias dia jours jour giorni giorno dagen dag dni dzień gün dagar 日 日間 天 일
 count: 件 人 名 回 個 个 次 명 건 회 개 pcs stk szt
 points: points point pts punkte punkten puntos pontos punti punten pkt puan poäng poeng 点 點 分 점
+‰: ‰
+m²: m2 qm mq
+km: km
+kg: kg
 hours: hours hour hrs hr h std stunden horas heures ore uur godz saat timmar 時間 小时 시간
 """
 """The unit of each word; of a word that several share, the first is the usual one."""
@@ -75,7 +82,8 @@ _SCALES: Final = """
 4: 万 萬 만
 5: lakh lakhs lac lacs l lpa 十万 십만
 6: m mn mln mio mm mill million millions millionen millones milhões milhoes milioni milion
-6: milyon
+6: milyon juta jt triệu
+3: ribu rb
 6: miljoen miljoner milj 百万 百萬 백만 млн
 7: crore crores cr 千万 千萬 천만
 8: 億 亿 억
@@ -119,6 +127,17 @@ inkomst belopp lön pris värde skuld saldo hyra tillgångar
 金额 收入 年薪 月薪 工资 价格 余额 资产 负债 额 額度
 금액 소득 수입 연봉 월급 가격 잔액 자산 부채 매출 액
 """
+_INCOME_NAMES: Final = """
+income inc salary wage wages earnings einkommen gehalt lohn ingresos ingreso salario sueldo revenu revenus salaire
+renda salário reddito stipendio inkomen salaris loon dochód pensja wynagrodzenie gelir maaş
+indkomst årsindkomst løn inntekt årsinntekt lønn inkomst lön tulot vuositulot palkka доход зарплата příjem mzda plat
+penghasilan pendapatan gaji 収入 年収 月収 所得 収入 年薪 月薪 工资 소득 연봉 월급
+"""
+"""Of money that hardly anybody who applies has none of."""
+_OF_ANOTHER: Final = frozenset(
+    ("co", "coapplicant", "joint", "other", "additional", "second", "secondary", "spouse", "partner", "extra")
+)
+"""Whose income, or a part of it, is often 0."""
 _COUNT_NAMES: Final = """
 count cnt num number qty quantity n nb prior priors convictions score scr fico points age tenure term terms
 duration hours
@@ -228,13 +247,20 @@ def affix(text: str, months: bool = False) -> Affix | None:
     return Affix(units, power)
 
 
-def unit_in_name(name: str, among: Collection[str] = KNOWN) -> str | None:
-    """The unit in the name of a column: `Income CHF`, `DTI %`, `Plazo (meses)`."""
+def unit_in_name(name: str, among: Collection[str] = KNOWN, prefer: Sequence[str] = ()) -> str | None:
+    """The unit in the name of a column: `Income CHF`, `DTI %`, `Plazo (meses)`.
+
+    Args:
+        name: of the column.
+        among: units that are possible.
+        prefer: those that the rest of the file speaks for, the likeliest first: `kr` has several.
+    """
     plain = unicodedata.normalize("NFKC", name)
     units = {
         unit
         for word in re.split(r"[\s()\[\]{}_,;:/]+", plain)
-        for unit in [unit for unit in _UNIT_OF.get(_fold(word).strip("."), ()) if unit in among][:1]
+        for possible in [[unit for unit in _UNIT_OF.get(_fold(word).strip("."), ()) if unit in among]]
+        for unit in [unit for unit in prefer if unit in possible][:1] or possible[:1]
         if (re.search(rf"[(\[]\W*{re.escape(word)}\W*[)\]]", plain) or _says_unit(word))
     }
     return units.pop() if len(units) == 1 else None
@@ -243,6 +269,11 @@ def unit_in_name(name: str, among: Collection[str] = KNOWN) -> str | None:
 def names_amount(name: str) -> bool:
     """Whether a column is called after money, a count, a time or a score."""
     return _names(name, _MONEY) or _names(name, _COUNTS)
+
+
+def names_income(name: str) -> bool:
+    """Whether a column is called after the applicant's own income, and no ratio of it."""
+    return _names(name, _INCOMES) and not names_rate(name) and _OF_ANOTHER.isdisjoint(name_words(name))
 
 
 def names_rate(name: str) -> bool:
@@ -259,7 +290,8 @@ def names_code(name: str) -> bool:
 def name_words(name: str) -> list[str]:
     """The folded words of a name: parted at blanks, signs and capitals, without digits at their end."""
     spread = re.sub(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])", " ", unicodedata.normalize("NFKC", name))
-    return [word for token in re.split(r"[\W_]+", _fold(spread)) if (word := token.rstrip("0123456789"))]
+    plain = _fold(spread).replace("n°", "no ")  # a number that counts nothing
+    return [word for token in re.split(r"[\W_]+", plain) if (word := token.rstrip("0123456789"))]
 
 
 def _says_unit(word: str) -> bool:
@@ -300,13 +332,15 @@ def _names(name: str, stems: _Stems) -> bool:
     return any(word in words or word.endswith(short) or any(stem in word for stem in long) for word in name_words(name))
 
 
-_MONEY, _COUNTS, _RATES, _CODES = (
+_MONEY, _INCOMES, _COUNTS, _RATES, _CODES = (
     _Stems(
         frozenset(words),
         tuple(word for word in words if len(word) == _LONG_STEM and word != "count"),
         tuple(word for word in words if len(word) > _LONG_STEM or _CJK.search(word)),
     )
-    for words in (_fold(names).split() for names in (_MONEY_NAMES, _COUNT_NAMES, _RATE_NAMES, _CODE_NAMES))
+    for words in (
+        _fold(names).split() for names in (_MONEY_NAMES, _INCOME_NAMES, _COUNT_NAMES, _RATE_NAMES, _CODE_NAMES)
+    )
 )
 
 
@@ -323,6 +357,18 @@ MEASURED: Final = re.compile(
     rf"(?:\s?(?:{_alternatives([word for word in _UNIT_OF if len(word) > 1 or not word.isascii() or word in '%$'])}))?"
 )
 """A number within a folded text, with its scale and unit."""
+
+
+_NO_ANSWER: Final = "欠席|缺考|결시"
+SINCE_2: Final = tuple(
+    re.compile(rf"(?<![^\W\d_])(?:{words})(?![^\W\d_])")
+    for words in (
+        r"bps?|basispunkte|ر\.س|ريالات|ريال|د\.إ|درهم|ج\.م|جنيه|měs|mon|شهرا|شهر|أشهر|سنوات|سنة|kes|ksh|mad|dh|dirham|vnđ|juta|jt"
+        rf"|triệu|ribu|rb|‰|m2|qm|mq|km|kg|{_NO_ANSWER}",
+        rf"peb|pebruari|agu|agt|nop|nopember|des|{_NO_ANSWER}",
+    )
+)
+"""Words that rules of version 1 do not know, in folded cells: of numbers, and of dates."""
 
 
 def power_of(scale: str) -> int:

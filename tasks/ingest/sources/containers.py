@@ -299,6 +299,7 @@ _BY_MAGIC: Final[tuple[tuple[bytes, Kind], ...]] = (
 )
 _OTHERS: Final = (
     (b"%PDF", "a PDF", "ask for the table it was printed from"),
+    *((magic, "a picture", "ask for the table that it shows") for magic in (b"\x89PNG", b"\xff\xd8\xff", b"GIF8")),
     (b"Rar!", "a RAR archive", "unpack it, and give the table"),
     (b"7z\xbc\xaf'\x1c", "a 7z archive", "unpack it, and give the table"),
     (b"SQLite format 3", "an SQLite database", "save the table as CSV or Parquet"),

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
-from schemas.audit.intake import Intake
+from schemas.audit.intake import Intake, SecondFile
 from schemas.audit.source import Source
 from schemas.errors import DataQualityError, InfrastructureError, SpecError
 from tasks.ingest.sources import containers, encodings, files, layout, text_form, workbooks
@@ -21,13 +21,16 @@ from tasks.ingest.sources.delimited_text import MOST_COLUMNS
 from tasks.ingest.sources.layout import Layout
 from tasks.ingest.sources.raw import Raw, check_regular
 from tasks.ingest.sources.text_form import DELIMITERS as DELIMITERS  # words for those who describe a file
+from tasks.lake.store import sha256_of
 
 _FORM_ROWS: Final = 3_000
 """Rows of a sheet by which its form is told."""
 _A_TABLE: Final = 0.5
 """Share of the records with as many cells, of a file in a zip that is a table."""
-_SHOWN, _LINE = 12, 120
-"""Cells of a record that are shown, and letters of a line."""
+_LEGEND_WIDTHS, _LEGEND_ROWS = (2, 3), 300
+"""Columns and most rows of a sheet that may be a legend: code and meaning, or column, code and meaning."""
+_SHOWN, _LINE, _WORD = 12, 120, 30
+"""Cells of a record that are shown, and letters of a line and of a cell."""
 
 What = Literal[
     "encoding",
@@ -80,6 +83,8 @@ class Described:
     """Name of a second header record that is not used -> the column that it stands above or below."""
     nested: tuple[str, ...] = ()
     """Columns of lists and records, which are not read."""
+    legends: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    """Small sheets beside the one that is read -> their records: they may tell what codes mean."""
 
 
 def describe(path: Path, *, member: str | None = None, sheet: str | None = None) -> Described:
@@ -119,31 +124,32 @@ def describe(path: Path, *, member: str | None = None, sheet: str | None = None)
     return replace(described, evidence=(*evidence, *described.evidence))
 
 
-def second_source(source: Source) -> Source:
-    """The second file of a source as another source, by ``describe``.
+def second(file: SecondFile, first: Source) -> Raw:
+    """The columns of a second file that are joined, and its key, as text; the file is read by ``describe``.
 
-    Raises:
-        EvenhandError: as ``describe``.
-    """
-    if source.second_file is None:
-        raise ValueError("the source has no second file")
-    file = source.second_file
-    return describe(Path(file.path), member=file.member, sheet=file.sheet).source.model_copy(
-        update={"missing": source.missing, "exempt": source.exempt}
-    )
-
-
-def second(source: Source) -> Raw:
-    """The columns of the second file that the source names, and its key, as text.
+    Args:
+        file: which file, key and columns.
+        first: the source that it is joined to, whose words for missing and exempt it has.
 
     Raises:
         EvenhandError: as ``describe``; or the file lacks one of the columns.
     """
-    beside = second_source(source)
-    if source.second_file is None:
-        raise ValueError("the source has no second file")
-    names = list(dict.fromkeys((source.second_file.key.other, *source.second_file.columns)))
-    return files.read(beside, files.known(beside, names))
+    described = describe(Path(file.path), member=file.member, sheet=file.sheet).source
+    beside = described.model_copy(update={"missing": first.missing, "exempt": first.exempt})
+    return files.read(beside, files.known(beside, list(dict.fromkeys((file.key.other, *file.columns)))))
+
+
+def digest_of(file: SecondFile) -> str:
+    """sha256 of a second file.
+
+    Raises:
+        SpecError: it is no regular file.
+        InfrastructureError: it is not there.
+    """
+    check_regular(Path(file.path))
+    if not Path(file.path).is_file():
+        raise InfrastructureError(f"there is no file {file.path!r} to join; give the right path in the spec")
+    return sha256_of(Path(file.path))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -258,10 +264,12 @@ def _of_text(source: Source, path: Path) -> Described:
 
 def _foot_evidence(foot: Sequence[Sequence[str]], name: str) -> Iterator[Evidence]:
     if foot:
+        word = next((cell.strip() for record in foot for cell in record if layout.says_foot(cell)), "")
+        named = f", of {word[:_WORD]!r}," if word else ""
         text = (
-            f"{name}: the last {len(foot)} records are no rows"
+            f"{name}: the last {len(foot)} records{named} are no rows"
             if len(foot) > 1
-            else f"{name}: the last record is no row"
+            else f"{name}: the last record{named} is no row"
         )
         yield Evidence("foot", text, tuple(_shown(record) for record in foot))
 
@@ -303,7 +311,12 @@ def _of_sheet(source: Source, path: Path, sheet: str | None) -> Described:
     evidence += [*named.evidence, *_foot_evidence(foot, path.name)]
     described = named.described(final, rows, evidence)
     columns = tuple(files.header(final))  # without columns that are empty
-    return replace(described, columns=columns)
+    legends = {
+        name: tuple(map(tuple, _rows(other, 0, other.num_rows)))
+        for name, other in grids.items()
+        if name != best and other.num_columns - 1 in _LEGEND_WIDTHS and other.num_rows <= _LEGEND_ROWS
+    }
+    return replace(described, columns=columns, legends=legends)
 
 
 def _rows(grid: pa.Table, start: int, stop: int) -> list[list[str]]:
@@ -355,7 +368,12 @@ def _named(records: Sequence[Sequence[str]], place: Layout, name: str) -> _Named
     above = min([place.first if place.header is None else place.header, *place.beside])
     titles = tuple(text for r in records[:above] if (text := _shown(r)) and not text.casefold().startswith("sep="))
     if titles:
-        evidence.append(Evidence("title", f"{name}: {len(titles)} lines above the table are no rows", titles))
+        lines = (
+            "1 line above the table is no row"
+            if len(titles) == 1
+            else f"{len(titles)} lines above the table are no rows"
+        )
+        evidence.append(Evidence("title", f"{name}: {lines}", titles))
     if place.header is None:
         columns = layout.numbered_names(place.width)
         text = f"{name} has no header: its columns are called {columns[0]} to {columns[-1]}"

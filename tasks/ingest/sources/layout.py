@@ -54,6 +54,8 @@ MOST_HEADERS: Final = 3
 """Records that may stand one below the other as a header."""
 MOST_FOOT: Final = 50
 """Records at the end that may be no rows."""
+_WIDE: Final = 4
+"""Columns of a table in which a record with one cell is no row."""
 _LOOKED_AT: Final = 40
 """Records in which the first row has to be."""
 _BODY: Final = 2_000
@@ -99,7 +101,15 @@ def laid_out(records: Sequence[Cells]) -> Layout | None:
     fitting = [i for i, record in enumerate(records) if len(record) == width]
     block = [records[i] for i in fitting]
     judges = _judges(block[min(MOST_HEADERS, len(block) // 2) :][:_BODY], width)
-    first = next((at for at, record in enumerate(block[:_LOOKED_AT]) if likeness(record, judges) > 0), None)
+    alone = 1 if width >= _WIDE else 0  # a title may look like a value of the first column: `2023년 채용 결과`
+    first = next(
+        (
+            at
+            for at, record in enumerate(block[:_LOOKED_AT])
+            if likeness(record, judges) > 0 and sum(bool(cell.strip()) for cell in record) > alone
+        ),
+        None,
+    )
     header, beside = _header(block, first, judges)
     opening = first if first is not None else 0 if header is None else header + 1
     last = len(records) - 1 - foot_of(records, width, judges)

@@ -25,7 +25,7 @@ from tasks.ingest.hmda.layouts import Outline, outlined, recognise
 from tasks.ingest.hmda.rows import LENDERS_FILE, SORTED, files_of
 from tasks.ingest.hmda.source import RECORD, digest_of_files, digest_of_rows, once
 from tasks.ingest.sources.raw import check_regular
-from tasks.ingest.vintages.sorting import sort_rows, write_lenders
+from tasks.ingest.vintages.sorting import NO_LENDER, sort_rows, write_lenders
 from tasks.lake.local_directory import clear, flush, sha256_of, write_flushed
 from tasks.lake.store import Lake
 from tasks.pipeline.digests import code_digest
@@ -401,6 +401,20 @@ def newest(
             ("source", "vintage"),
         )
     return max(fitting, key=lambda v: (v.frozen, v.added), default=None)
+
+
+def lenders_in(lake: Lake, year: int) -> set[str]:
+    """The lenders of the vintages of a year, those that name none left out.
+
+    Raises:
+        IntegrityError: as ``vintages`` says.
+    """
+    out = set[str]()
+    for vintage in vintages(lake, year):
+        partition = partition_of(lake, f"{vintage.folder}/{PARTITION}")
+        for artifact in (table for table in partition.tables if table.table == "lenders"):
+            out |= set(lake.read(artifact, ["lender_id"])["lender_id"].to_pylist())
+    return out - {NO_LENDER}
 
 
 def file_of(lake: Lake, vintage: Vintage) -> Path:

@@ -4,6 +4,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from conftest import loans, spec_of
@@ -277,13 +278,35 @@ def test_a_value_that_the_mapping_does_not_list_refuses_its_row(place: Path) -> 
     assert produced.tables[MEMBERSHIPS.name].num_rows == 500 == produced.rows_in
 
 
+def test_a_decision_of_two_columns_is_made_of_the_rows_that_each_marks(place: Path) -> None:
+    frame = loans()
+    approved = frame["approved"].astype(str).isin(["1", "True", "yes"])
+    frame["approved_on"] = np.where(approved, "2023-04-01", "")
+    frame["declined_on"] = np.where(approved, " ", "2023-05-01")
+    frame.loc[0, ["approved_on", "declined_on"]] = "2023-06-01"
+    frame.loc[1, ["approved_on", "declined_on"]] = "NA"
+    write(place, frame)
+    rows = "{made: {rows: {up: {approved_on: present}, down: {declined_on: present, approved_on: absent}}}}"
+    twice = "{made: {rows: {up: {approved_on: present}, down: {declined_on: present}}}}"
+    change = {"decision": "{column: made, favourable: [up], unfavourable: [down]}"}
+    produced = ingested(place, source__derive=rows, **change)
+    outcomes = produced.tables[APPLICATIONS.name].to_pandas()["outcome"]
+    assert outcomes.sum() == approved[2:].sum() + 1
+    assert reasons(produced) == {("missing_decision", "made"): 1}
+    assert reasons(ingested(place, source__derive=twice, **change)) == {
+        ("missing_decision", "made"): 1,
+        ("unknown_category", "made"): 1,
+    }
+
+
 @pytest.mark.parametrize(
     ("derive", "match"),
     [
+        ("{made: {rows: {yes: {rase: present}}}}", "no column 'rase'; did you mean 'race'"),
         ("{colour: {column: rase, values: {light: [w]}}}", "no column 'rase'; did you mean 'race'"),
         ("{history: {column: race, values: {light: [w]}}}", "has a column 'history' already"),
     ],
-    ids=["from nothing", "takes a name"],
+    ids=["rows from nothing", "from nothing", "takes a name"],
 )
 def test_a_derived_column_that_cannot_be_made_is_named(place: Path, derive: str, match: str) -> None:
     with pytest.raises(SpecError, match=match) as error:

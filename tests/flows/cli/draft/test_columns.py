@@ -10,6 +10,7 @@ import unprepared_tables as tables
 
 from flows.cli.draft.columns import Entry, Split, tells
 from flows.cli.draft.drafting import Choices, Draft, drafted
+from flows.cli.draft.questions import answered, questions
 from flows.cli.draft.reading import File, read_file
 from flows.cli.draft.table import columns_of
 from tasks.preprocessing.algorithm import association
@@ -132,6 +133,7 @@ def test_a_group_that_loses_more_rows_to_missing_features_is_named(tmp_path: Pat
         ({"year": ["2021"] * 200 + ["2020"] * (N - 200)}, 2021, True),
         ({"decided": ["3/14/2019"] * N}, 2019, False),
         ({"term": ["Fall 2018"] * N}, 2018, True),
+        ({"term": ["Rekrutacja 2023/2024"] * N}, 2023, True),
     ],
 )
 def test_the_year_is_that_of_a_column_of_years_or_dates(columns, year, asks: bool, tmp_path: Path) -> None:
@@ -157,3 +159,17 @@ def test_numbers_rank_the_decision_as_the_check_of_an_audit_has_it() -> None:
         split = Split(favourable & decided, ~favourable & decided)
         expected = association(column.numbers[decided], favourable[decided], unordered=False).value
         assert tells(column, split) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "asks"),
+    [("monthly_income", True), ("Jahreseinkommen", True), ("coapplicant_income", False), ("capital_gain", False)],
+)
+def test_an_income_of_0_that_is_kept_is_named_with_its_rows(name: str, asks: bool, tmp_path: Path) -> None:
+    draft = draft_of(tmp_path, **{name: [0 if i % 20 == 0 else 3 * i for i in range(N)]})
+    entry = next(entry for entry in draft.entries if entry.name == name)
+    assert (entry.doubt == "0 is kept as the income of 12 rows") is asks
+    (question,) = [q for q in questions(draft) if q.key == "numbers"] if asks else [None]
+    if question is not None:
+        changed = answered(draft, {"numbers": f"{name}: 0 is missing"})
+        assert changed.recipes()[name].codes == ("0",)

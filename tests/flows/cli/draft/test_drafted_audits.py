@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from conftest import evenhand
+from conftest import evenhand, examples
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -131,21 +131,21 @@ def rates_are_counted(frame: pd.DataFrame, folder: Path) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(drafted)
 def test_no_drafted_spec_ends_in_a_fault(server, case):
     holds(case, server)
 
 
 @pytest.mark.long
-@settings(max_examples=20)
+@settings(max_examples=examples(40))
 @given(drafted)
 def test_none_of_some_drafted_specs_ends_in_a_fault(server, case):
     holds(case, server)
 
 
 @pytest.mark.long
-@settings(max_examples=150)
+@settings(max_examples=examples(300))
 @given(drafted)
 def test_none_of_many_drafted_specs_ends_in_a_fault(server, case):
     holds(case, server)

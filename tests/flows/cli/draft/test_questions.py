@@ -3,16 +3,19 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import unprepared_tables as tables
+import yaml
 from conftest import environment, evenhand
 
 from flows.cli.draft.drafting import Choices, Draft, drafted
-from flows.cli.draft.questions import answered, lines, open_questions, questions
+from flows.cli.draft.people import Attribute
+from flows.cli.draft.questions import answered, lines, open_questions, questions, settings_of
 from flows.cli.draft.reading import File, read_file
 from flows.cli.draft.spec_text import text
 from schemas.audit.file import parse
@@ -106,6 +109,55 @@ def test_values_of_two_readings_are_asked_with_the_other_one(values, side: str, 
     other = answered(draft, {"sides": answer})
     assert special not in other.of_side(side)
     assert sum(sum(other.of_side(s).values()) for s in ("favourable", "unfavourable", "neither")) == len(rows)
+
+
+RACES = ["White"] * 120 + ["Black, African"] * 80 + ["Asian"] * 28 + ["Samoan"] * 7 + ["Inuit"] * 5
+
+
+def of_races(place: Path) -> Draft:
+    return drafted(read_file(File(tables.lender(place, race=RACES))))
+
+
+def asked(draft: Draft) -> dict[str, str]:
+    return {question.key: question.text for question in open_questions(draft)}
+
+
+def race(draft: Draft) -> Attribute:
+    return next(attribute for attribute in draft.attributes if attribute.column == "race")
+
+
+def test_small_groups_are_joined_by_an_answer_and_others_by_words(tmp_path: Path) -> None:
+    draft = of_races(tmp_path)
+    option = next(option for q in questions(draft) if q.key == "groups" for option in q.options if option.set)
+    assert option.effect == "Samoan, Inuit are one group, Samoan or Inuit, of 12 people"
+    draft = answered(draft, {"reference": "yes", "groups": option.answer})
+    assert race(draft).rows["Samoan or Inuit"] == 12
+    assert "groups" not in asked(draft)
+    assert "reference" in asked(draft)  # it was read with other groups
+    draft = answered(draft, {"reference": "Else = samoan or inuit, BLACK, AFRICAN"})
+    assert race(draft).rows == {"White": 120, "Asian": 28, "Else": 92}
+    assert race(draft).favourable["Else"] > 0
+    spec = text(draft)
+    groups = yaml.safe_load(spec)["protected"][0 if draft.attributes[0].column == "race" else 1]["groups"]
+    assert groups == {"White": ["White"], "Asian": ["Asian"], "Else": ["Samoan", "Inuit", "Black, African"]}
+    again = drafted(draft.table, settings_of(yaml.safe_load(spec)))
+    assert race(again).rows == race(draft).rows
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("Else = Samoa, Inuit", "expected COLUMN: NAME = GROUP, GROUP"),
+        ("sex: Else = Samoan, Inuit", "expected COLUMN: NAME = GROUP, GROUP"),
+        ("= Samoan, Inuit", "expected COLUMN: NAME = GROUP, GROUP"),
+        ("Else = Samoan", "expected two groups or more"),
+        ("Asian = Samoan, Inuit", "race has that group already"),
+        ("All = White, Black, African, Asian, Samoan, Inuit", "those are all groups of race"),
+    ],
+)
+def test_groups_that_cannot_be_joined_are_refused(answer: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=re.escape(words)):
+        answered(of_races(tmp_path), {"groups": answer})
 
 
 def test_a_value_without_a_word_is_no_decision_until_it_is_answered(tmp_path: Path) -> None:
@@ -208,3 +260,15 @@ def test_the_end_of_the_input_is_no_breach(tmp_path: Path) -> None:
         assert running.wait(timeout=120) == 2
     assert "no answer; give --decision" in os.read(shown, 1 << 16).decode()
     os.close(shown)
+
+
+def test_with_ask_every_question_is_put_even_in_a_pipe(tmp_path: Path) -> None:
+    file = tables.lender(tmp_path)
+    words = [sys.executable, "-m", "flows.cli", "init", file.name, "--ask", "-o", "spec.yaml"]
+    done = subprocess.run(
+        words, input="\n" * 20, capture_output=True, text=True, env=environment(None), cwd=tmp_path, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "nothing is left to confirm" in done.stderr
+    assert parse((tmp_path / "spec.yaml").read_text()).marks == ()
+    assert "Would you defend the limits?" in done.stderr + done.stdout

@@ -64,8 +64,12 @@ def test_the_draft_and_its_questions_say_that_they_are_from_a_sample(draft: Draf
     assert "favourable in the sample: " in " ".join(lines(questions(draft)))
 
 
-def test_a_sample_is_the_same_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MOST_ROWS", LOOKED_AT)
+@pytest.mark.parametrize("limits", [{"MOST_ROWS": LOOKED_AT}, {"MOST_CELLS": 6 * LOOKED_AT, "LEAST_ROWS": 1}])
+def test_a_sample_is_the_same_each_time(
+    limits: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in limits.items():
+        monkeypatch.setattr(reading, name, value)
     file = large(tmp_path)
     first, second = (read_file(File(file)).columns["id"] for _ in range(2))
     assert [first.texts[at] for at in first.codes] == [second.texts[at] for at in second.codes]

@@ -1,4 +1,4 @@
-"""The words of 19 languages: none contradicts another, and each list knows what it has to and not what looks alike."""
+"""The words of 20 languages: none contradicts another, and each list knows what it has to and not what looks alike."""
 
 import pytest
 
@@ -59,7 +59,28 @@ def test_no_phrase_of_a_decision_contradicts_another_in_any_language() -> None:
         ("не одобрено", "unfavourable"),
         ("На рассмотрении", "neither"),
         ("Zamítnuto", "unfavourable"),
+        ("不予录用", "unfavourable"),
+        ("承認されず", "unfavourable"),
+        ("불구속", "favourable"),
+        ("uygun görülmedi", "unfavourable"),
         ("Disetujui bersyarat", "favourable"),
+        ("awaiting approval", "neither"),
+        ("onay bekliyor", "neither"),
+        ("nog niet goedgekeurd", "neither"),
+        ("待核准", "neither"),
+        ("Ожидает подписи", "neither"),
+        ("kabul görmedi", "unfavourable"),
+        ("承認待ち", "neither"),
+        ("Abgelehnt (Unterlagen fehlen)", "unfavourable"),
+        ("eksik evrak nedeniyle reddedildi", "unfavourable"),
+        ("afgewezen door klant", "favourable"),
+        ("geweigerd", "unfavourable"),
+        ("Neschvalujeme", "unfavourable"),
+        ("Pratiche stornate", "neither"),
+        ("Autorizadas", "favourable"),
+        ("Recusada - score", "unfavourable"),
+        ("غير مؤهل", "unfavourable"),
+        ("موافق عليه", "favourable"),
         ("Blue", None),
         ("A93", None),
     ],
@@ -75,6 +96,7 @@ PROTECTED = {
     "race4": "race",
     "derived_ethnicity": "ethnicity",
     "GenderID": "sex",
+    "País de nascimento": "origin",
     "Personal-Status": "sex",
     "agelt62": "age",
     "Age at arrest": "age",

@@ -1,6 +1,7 @@
 """Files of HMDA become validated Parquet: every row is written or refused under its own number, however it is read."""
 
 import gzip
+import shutil
 import tracemalloc
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import SHARED
+from conftest import SHARED, examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -120,7 +121,7 @@ def test_every_row_is_written_or_refused(tmp_path):
 KINDS = {"good": lambda i: line(i), "bad": lambda i: line(i, income="?"), "broken": lambda i: f"{i}|x"}
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.sampled_from(["good"] * 6 + ["bad", "broken"]), min_size=8, max_size=60),
     st.integers(1, 5),
@@ -227,10 +228,15 @@ def test_refusals_are_streamed_and_lie_in_the_order_of_the_file(tmp_path):
     assert peak < 6e6
 
 
-@pytest.fixture
-def written(tmp_path):
-    _, target = converted(write(tmp_path, [line(i) for i in range(200)]))
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    _, target = converted(write(tmp_path_factory.mktemp("whole"), [line(i) for i in range(200)]))
     return target / "applications.parquet"
+
+
+@pytest.fixture
+def written(whole, tmp_path):
+    return Path(shutil.copy(whole, tmp_path))
 
 
 @pytest.mark.parametrize(

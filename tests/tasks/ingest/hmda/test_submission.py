@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ import pytest
 import submissions
 from conftest import SHARED
 
+from schemas.audit.source import Source
 from schemas.errors import DataQualityError
 from tasks.ingest.hmda.conversion import convert
 from tasks.ingest.hmda.layouts import recognise
+from tasks.ingest.hmda.source import restricted
 from tasks.ingest.hmda.submission import FIELDS, WITHHELD
 
 Row = dict[str, Any]
@@ -148,6 +151,46 @@ def test_packed_submissions_are_the_same(tmp_path: Path) -> None:
         recognised = recognise(path, tmp_path / path.stem)
         assert (recognised.layout.name, recognised.lines, recognised.sheet is not None) == ("submission_2018", 5, True)
     assert len(converted(packed)[0]) == 4
+
+
+FORMS = {
+    "UTF-16": lambda text: text.encode("utf-16"),
+    "UTF-16 without a mark": lambda text: text.encode("utf-16-be"),
+    "packed UTF-16": lambda text: gzip.compress(text.encode("utf-16")),
+    "two marks behind each row": lambda text: "\r\n".join(f"{line}||" for line in text.split()).encode(),
+    "a mark behind the rows alone": lambda text: re.sub(r"(?m)^(2[|].*)$", r"\1|", text).encode(),
+    "a line with the mark": lambda text: f"sep=|\n{text}".encode(),
+    "all of it": lambda text: "\r\n".join(['"sep=|"', *(f"{line}||" for line in text.split())]).encode("utf-16"),
+}
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, tuple[list[Row], list[Row]]]:
+    """A submission as UTF-8, and what it is converted to."""
+    rows = [submissions.changed(row, street_address="Rose-5", city="Ostrów") for row in submissions.rows_of(3)]
+    path = submissions.write(tmp_path_factory.mktemp("plain") / "lar.txt", rows, submissions.sheet_of(3))
+    text = path.read_text(encoding="utf-8").replace(" ", "_")
+    path.write_text(text, encoding="utf-8")
+    return text, converted(path)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_submission_is_read_in_any_form_that_programs_write(
+    form: str, plain: tuple[str, tuple[list[Row], list[Row]]], tmp_path: Path
+) -> None:
+    text, of_utf_8 = plain
+    other = tmp_path / "other.txt"
+    other.write_bytes(FORMS[form](text))
+    assert converted(other) == of_utf_8
+    assert restricted(Source(kind="hmda", path=str(other)))
+
+
+def test_a_field_behind_the_last_one_refuses_its_row(tmp_path: Path) -> None:
+    path = submissions.write(tmp_path / "lar.txt", submissions.rows_of(3), submissions.sheet_of(3))
+    lines = path.read_text(encoding="utf-8").split("\n")
+    path.write_text("\n".join([*lines[:2], f"{lines[2]}|x", *lines[3:]]), encoding="utf-8")
+    found, refused = converted(path)
+    assert (len(found), [row["reason"] for row in refused]) == (2, ["malformed_line"])
 
 
 def test_three_archives_in_each_other_are_named(tmp_path: Path) -> None:

@@ -172,3 +172,57 @@ def test_a_second_file_gives_columns_by_a_folded_key_with_its_zeros(tmp_path: Pa
     assert (groups.count("(missing)"), groups.count("White")) == (5, 17)
     join = [row for row in tables["intake_rules"].to_pylist() if row["rule"] == "join"]
     assert join == [{"column": "", "rule": "join", "cells": 0, "rows": 35}]
+
+
+def _apart(place: Path, people: list[str]) -> dict[str, str]:
+    """A spec whose protected attributes are in a second file."""
+    second = written(place, people, "APP ID,race,sex", "people.csv")
+    shared = f"file: {second}, key: {{this: id, other: APP ID}}"
+    race = f"{{name: race, columns: [race], reference: White, {shared}}}"
+    return {"protected": f"[{race}, {{name: sex, columns: [sex], reference: f, {shared}}}]"}
+
+
+def test_protected_attributes_come_from_a_file_of_their_own_and_every_row_is_counted(tmp_path: Path) -> None:
+    first = written(tmp_path, [line.replace(",White", "").replace(",Black", "") for line in rows_of(40)])
+    first.write_text(first.read_text().replace(HEADER, "id,decision,income"))
+    people = [f"A{i},{('White', 'Black')[i // 2 % 2]},{'fm'[i % 3 % 2]}" for i in range(36)]
+    people += ["A0,Black,f", "zz,Black,m"]  # A0 stands there twice, and zz is no application
+    spec = spec_of(first, **_apart(tmp_path, people))
+    assert [file.columns for file in spec.source.second_files] == [("race", "sex")]  # joined once
+    tables = ingested(spec)
+    assert reasons(tables) == {"outside_join": 1}
+    groups = tables["memberships"].to_pandas().value_counts(["protected_attribute", "group"])
+    assert (groups["race", "White"], groups["race", "Black"], groups["race", "(missing)"]) == (17, 18, 5)
+    assert groups["sex"].sum() == 40
+    rules = {(row["column"], row["rule"]): row["rows"] for row in tables["intake_rules"].to_pylist()}
+    assert [rules[name, rule] for name in ("race", "sex") for rule in ("join", "unjoined", "unused")] == [35, 4, 1] * 2
+
+
+def test_another_content_of_the_second_file_is_another_audit_and_its_folder_is_none(tmp_path: Path) -> None:
+    first = written(tmp_path, rows_of(40), "id,decision,old,income")
+    people = [f"A{i},{('White', 'Black')[i // 2 % 2]},f" for i in range(40)]
+    settings = ingest_settings(spec_of(first, **_apart(tmp_path, people)))
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    same = ingest_settings(spec_of(first, **_apart(moved, people)))
+    assert (settings.source_sha256, settings.identifying()) == (same.source_sha256, same.identifying())
+    other = ingest_settings(spec_of(first, **_apart(moved, [*people[:-1], "A39,White,f"])))
+    assert settings.source_sha256 != other.source_sha256
+
+
+@pytest.mark.parametrize(
+    ("protected", "message"),
+    [
+        ("[{name: race, columns: [race], reference: White, file: people.csv}]", "joined by a key: add `key`"),
+        ("[{name: race, columns: [race], reference: White, key: id}]", "joined by a key: add `file`"),
+    ],
+)
+def test_a_second_file_of_an_attribute_needs_its_key(tmp_path: Path, protected: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        spec_of(written(tmp_path, rows_of(40)), protected=protected)
+
+
+def test_a_second_file_of_an_attribute_is_for_tables_of_ones_own(tmp_path: Path) -> None:
+    protected = "[{name: race, columns: [race], reference: White, file: people.csv, key: id}]"
+    with pytest.raises(SpecError, match="attribute_files"):
+        spec_of(written(tmp_path, rows_of(40)), source="{kind: boston1990}", protected=protected)

@@ -8,6 +8,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from audited_tables import ingested, reasons, spec_of, written
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -60,7 +61,7 @@ def read(births: list[str], decided: list[str]) -> tuple[list[str], Laid]:
         return [cell for (cell,) in rows], view
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.integers(0, 2**32))
 def test_sql_reads_ages_as_python_does_and_its_own_ages_unchanged(seed: int) -> None:
     births, decided = generated(seed, 300)

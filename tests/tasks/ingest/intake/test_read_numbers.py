@@ -30,6 +30,8 @@ CELLS = [
     ("1.2k", POINT, "1200"),
     ("1,25 Mio. €", COMMA, "1250000"),
     ("3.5 bn", POINT, "3500000000"),
+    ("14,5/20", COMMA, "14.5"),
+    ("85 / 100", POINT, "85"),
     ("T€ 12,5", COMMA, "12500"),
     ("12,5 tys. zł", COMMA, "12500"),
     ("440.500,- €", COMMA, "440500"),
@@ -116,6 +118,7 @@ NO_NUMBERS = [
         "1,234-5",
         "1,234²",
         "1½",
+        "345/20",
         "1" * 90,
     ),
 ]
@@ -238,8 +241,8 @@ def test_a_word_in_a_column_of_numbers_is_proposed_as_missing() -> None:
     read = guess({"x": {**numbers, "ver anexo": 4}})["x"]
     assert read.recipe.missing == ("ver anexo",)
     assert read.missing == {"ver anexo": 4}
-    assert guess({"x": {**numbers, "ver anexo": 5}}) == {}  # fewer than 95 of 100 cells are numbers
     assert "ver anexo" in str(read.question)
+    assert guess({"x": {**numbers, "ver anexo": 5}}) == {}  # fewer than 95 of 100 cells are numbers
 
 
 def test_unsure_words_on_5_percent_of_rows_are_a_question() -> None:
@@ -257,7 +260,9 @@ def test_unsure_words_on_5_percent_of_rows_are_a_question() -> None:
         ("a", "5 TL", "TRY"),
         ("a", "R$ 5", "BRL"),
         ("a", "5 kr", "SEK"),
-        ("lønn", "5 kr", "DKK"),
+        ("løn", "5 kr", "DKK"),
+        ("Lånebeløp", "5 kr", "NOK"),
+        ("Årsindkomst (kr.)", "5", "DKK"),
         ("Belopp NOK", "5 kr", "NOK"),
         ("a", "¥5", "JPY"),
         ("贷款金额", "¥5", "CNY"),

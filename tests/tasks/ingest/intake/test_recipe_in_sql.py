@@ -5,10 +5,11 @@ from random import Random
 import duckdb
 import pyarrow as pa
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.audit.intake import FOLDINGS, ColumnRecipe
+from schemas.audit.intake import FOLDINGS, ColumnRecipe, Intake
 from schemas.audit.source import Source
 from schemas.audit.spec import Decision, Protected
 from tasks.ingest.intake import step
@@ -95,7 +96,7 @@ def read(texts: list[str], recipe: ColumnRecipe) -> tuple[list[str], Laid]:
         return [cell for (cell,) in rows], view
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.sampled_from(RECIPES), SEEDS)
 def test_sql_reads_ten_thousand_cells_as_python_does(recipe: ColumnRecipe, seed: int) -> None:
     texts = generated(seed, 400)
@@ -122,7 +123,7 @@ def test_sql_takes_the_usual_cells_and_leaves_python_the_others() -> None:
     assert taken == ["$1,234", "$12", "999", "-5", "$1,234.50", "(7)"]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.sampled_from(RECIPES), SEEDS)
 def test_intake_of_its_own_numbers_changes_no_cell(recipe: ColumnRecipe, seed: int) -> None:
     once, _ = read(generated(seed, 300), recipe)
@@ -153,7 +154,7 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(WORDS, min_size=1, max_size=40))
 def test_intake_of_its_own_words_changes_no_cell(texts: list[str]) -> None:
     once, _ = read(texts, ColumnRecipe())
@@ -166,3 +167,19 @@ def test_intake_of_its_own_words_changes_no_cell(texts: list[str]) -> None:
 )
 def test_the_most_frequent_spelling_that_is_not_all_capitals_is_printed(spelled: list[str], printed: str) -> None:
     assert {*read(spelled, ColumnRecipe())[0]} == {printed}
+
+
+def test_a_spec_of_an_older_day_leaves_unread_what_its_rules_do_not_know() -> None:
+    number, day = ColumnRecipe(read="number"), ColumnRecipe(read="date", format=["%d %b %Y"])
+    newer = {"85/100": number, "12 měs.": number, "缺考": number, "05 Agu 2023": day}
+    for text, recipe in newer.items():
+        old, new = (cells_of(Reading("c", recipe, FOLDINGS, rules=rules), {text: 1})[text] for rules in (1, 2))
+        assert (old.fate, old.text) == ("unread", text)
+        assert new.fate != "unread"
+    for text in ("$1,234", "12 months", "n/a", "2023"):
+        old, new = (cells_of(Reading("c", number, FOLDINGS, rules=rules), {text: 1})[text] for rules in (1, 2))
+        assert old == new
+    assert (
+        cells_of(Reading("c", ColumnRecipe(missing=["缺考"]), FOLDINGS, rules=1), {"缺考": 1})["缺考"].fate == "missing"
+    )
+    assert Intake.model_validate({}).rules == 1

@@ -303,6 +303,7 @@ def test_blank_lines_around_the_header(tmp_path: Path) -> None:
         ("a\n1\n2\n", SpecError, "has one column"),
         ("<!DOCTYPE html>\n<table>", DataQualityError, "is a page"),
         ("%PDF-1.7", DataQualityError, "is a PDF"),
+        ("GIF89a", DataQualityError, "is a picture"),
         (b"\x80\x04\x95 secrets", DataQualityError, "a pickle, which is never opened"),
         ("a,b\n1,\0\n", DataQualityError, "holds NUL bytes"),
     ],
@@ -323,12 +324,11 @@ def test_the_second_file_is_read_by_the_same_door(tmp_path: Path) -> None:
     file = SecondFile.model_validate(
         {"path": str(tmp_path / "people.txt"), "key": {"this": "Loan No", "other": "NR"}, "columns": ["Geschlecht"]}
     )
-    source = Source(kind="csv", path="loans.csv", second_file=file)
-    assert door.second_source(source).encoding == "cp1252"
-    assert door.second(source).table.to_pydict() == {"NR": ["007", "008"], "Geschlecht": ["weiblich", "männlich"]}
-    wrong = source.model_copy(update={"second_file": file.model_copy(update={"columns": ("Geschlect",)})})
+    source = Source(kind="csv", path="loans.csv")
+    assert door.second(file, source).table.to_pydict() == {"NR": ["007", "008"], "Geschlecht": ["weiblich", "männlich"]}
+    wrong = file.model_copy(update={"columns": ("Geschlect",)})
     with pytest.raises(DataQualityError, match=r"has no column 'Geschlect'; did you mean 'Geschlecht'\?"):
-        door.second(wrong)
+        door.second(wrong, source)
 
 
 def test_a_spec_without_an_intake_reads_names_as_they_stand(tmp_path: Path) -> None:
