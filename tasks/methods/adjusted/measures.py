@@ -1,5 +1,6 @@
 """What adjusted disparities will measure."""
 
+import math
 from collections.abc import Iterator
 
 from schemas.audit.column import CROSS, NO_BLOCK
@@ -7,7 +8,8 @@ from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from schemas.terms import NO_FEATURE, DecisionMaker
 from tasks.methods.adjusted.adjust import settings
-from tasks.methods.adjusted.algorithm.detection import EFFECT, EXCHANGED, OVERLAP
+from tasks.methods.adjusted.algorithm.detection import EFFECT, EXCHANGED, OVERLAP, PRICE, STANDARDISED
+from tasks.methods.adjusted.follow.settings import follows
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.pipeline.method import Form, Values, whole
 
@@ -27,6 +29,10 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
         yield whole(Form(EXCHANGED, {}, -1.0, 1.0, makers=(DecisionMaker.MODEL,)))
     of: dict[str, Values] = {"rung": rungs, "estimator": ladder.estimators, "over": ("own", "all", "overlap")}
     yield whole(Form(EFFECT, of, -1.0, 1.0))
+    if follows(spec):
+        lender = (DecisionMaker.LENDER,)
+        yield whole(Form(PRICE, {}, -math.inf, math.inf, makers=lender))
+        yield whole(Form(STANDARDISED, {"of": None}, -math.inf, math.inf, makers=lender))
     of_judged: dict[str, Values] = {"rung": rungs, "estimator": ("expected",), "over": ("own",)}
     yield whole(Form(EFFECT, of_judged, -1.0, 1.0, makers=(DecisionMaker.LENDER,)))
 

@@ -1,14 +1,16 @@
 """What adjusted disparities alone need of a problem: the estimates of the stage ``adjust``."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow.compute as pc
 
 from schemas.audit.column import NO_BLOCK
-from tasks.methods.adjusted.algorithm.detection import DetectionExchange, Step, Steps
-from tasks.methods.adjusted.tables import ADJUSTED, ADJUSTED_EXCHANGED, ADJUSTED_ROWS
+from schemas.terms import Note
+from tasks.methods.adjusted.algorithm.detection import PRICE, STANDARDISED, Beyond, DetectionExchange, Step, Steps
+from tasks.methods.adjusted.algorithm.estimators import FEW, ONE
+from tasks.methods.adjusted.tables import ADJUSTED, ADJUSTED_EXCHANGED, ADJUSTED_ROWS, DISPARITIES, PRICING
 from tasks.numerics.statistics.intervals import Changes
 from tasks.pipeline.method import ProblemTables
 
@@ -55,4 +57,22 @@ def own(tables: ProblemTables, maker: str, attribute: str) -> Steps:
             unseen=beside.get("unseen") or 0.0,
         )
 
-    return Steps(tuple(map(step, rows)), tuple(exchanges), used)
+    priced = [row for row in tables.of_method(PRICING).filter(is_of_decision).to_pylist() if row["primary"]]
+    compared = tables.of_method(DISPARITIES).filter(is_of_decision & (pc.field("share").is_null()))
+    plain = [row for row in compared.to_pylist() if row["measure"] == STANDARDISED]
+    prices = [_beyond(row, PRICE, {}, number) for row in priced]
+    prices += [_beyond(row, STANDARDISED, {"of": row["of"]}, number) for row in plain]
+    return Steps(tuple(map(step, rows)), tuple(exchanges), used, tuple(prices))
+
+
+def _beyond(
+    row: Mapping[str, Any], measure: str, parameters: Mapping[str, str], number: Callable[[float | None], float]
+) -> Beyond:
+    """A row of prices, or of standardised differences, as a measure."""
+    value, se, unseen = (number(row.get(name)) for name in ("value", "se", "unseen"))
+    df = math.inf if row.get("df") is None else row["df"]
+    ends = number(row["low"]), number(row["high"])
+    few = (FEW in row["reason"] or ONE in row["reason"]) and math.isfinite(value)
+    reason = str(Note.FEW_CLUSTERS) if few else row["reason"] if not math.isfinite(value) else ""
+    errors = (se, df, number(row.get("rv")), 0.0 if math.isnan(unseen) else unseen)
+    return Beyond(row["group"], measure, parameters, value, ends, row["n"], reason, *errors)

@@ -6,6 +6,31 @@ from pydantic import Field, field_validator
 
 from schemas.audit.methods import MethodSettings
 from schemas.audit.partition import Growth
+from schemas.bounds import Strict
+
+
+class Comparators(Strict):
+    """Comparator files: approved applicants who are no better than a denied one in any directed column."""
+
+    columns: tuple[str, ...] | None = Field(
+        None,
+        description="directed columns that are compared; all columns with a direction (`constraint`, "
+        "`verdicts.direction`) if null",
+    )
+    most: int = Field(10, ge=1, le=1000, description="comparators that are kept of each denied applicant")
+
+
+class Alternatives(Strict):
+    """The search for models as good as the fitted one that approve a group more nearly as often."""
+
+    loss: float = Field(
+        0.01, ge=0, lt=0.5, description="most that the AUC may fall below the base's. Declare it beforehand"
+    )
+    candidates: int = Field(300, ge=1, le=10_000, description="candidates that are tried")
+    draws: int = Field(2_000, ge=200, le=100_000, description="resamples of the rows that tell the gain")
+    splits: int = Field(
+        5, ge=1, le=100, description="splits of the rows into three parts; the first tells the gain, all are counted"
+    )
 
 
 class AdjustedSettings(MethodSettings):
@@ -51,7 +76,19 @@ class AdjustedSettings(MethodSettings):
         20, ge=1, le=1000, description="splits of aipw; fewer where they have more than 200,000 rows together"
     )
     folds: int = Field(5, ge=2, le=50, description="folds of aipw")
+    practice: Literal["auto", "always", "never"] = Field(
+        "auto",
+        description="whether applications are followed to ends, reasons, prices and places; auto: of HMDA",
+    )
     minimum_events: int = Field(10, ge=1, le=1_000_000, description="fewest denials, and approvals, of a group")
+
+    comparators: Comparators | None = Field(
+        Comparators(), description="pairs of files to read next to each other; null makes none"
+    )
+
+    alternatives: Alternatives | None = Field(
+        None, description="a search for less discriminatory alternatives to the fitted model; null makes none"
+    )
 
     @field_validator("estimators")
     @classmethod

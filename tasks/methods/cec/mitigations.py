@@ -5,9 +5,9 @@ Scope: a fold of the comparison as CEC's own split, and the net trained for cons
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from fairlearn.preprocessing import CorrelationRemover
@@ -59,7 +59,23 @@ def mitigate(name: str, fold: MitigationFold, seed: int) -> Decided:
         mitigated = TRAINED[name](split, settings)
     except DivergedError:
         return Decided(None, reason=DIVERGED)
-    return Decided(mitigated.predicted, mitigated.scores, "" if mitigated.predicted is not None else mitigated.reason)
+    reason = "" if mitigated.predicted is not None else mitigated.reason
+    return Decided(mitigated.predicted, mitigated.scores, reason, mitigated.expected)
+
+
+def hyperparameters(name: str) -> dict[str, Any]:
+    """What a mitigation is trained with, besides its seed."""
+    extra: dict[str, dict[str, Any]] = {
+        "agarwal": {"fits": FITS},
+        "lagrangian": {"fits": FITS},
+        "adversarial": {"weight": 1.0},
+        "dir": {"level": 1.0},
+    }
+    training: dict[str, Any] = asdict(TrainingSettings(device="cpu"))
+    training.pop("seed")
+    if name != "cec":  # the terms of the loss are those of the net for consistent explanations
+        training |= {"lambda_eo": 0.0, "lambda_cec": 0.0}
+    return training | extra.get(name, {})
 
 
 def _consistent(fold: MitigationFold, settings: TrainingSettings) -> Decided:

@@ -71,6 +71,13 @@ class CecSettings(MatchingSettings):
     paper: ClassVar[dict[str, Any]] = {"winsorise": None, "relabelled_draws": 0}
     trained: ClassVar[dict[str, type[MethodSettings]]] = {"training": CecTraining}
 
+    k: int = Field(
+        1,
+        ge=1,
+        le=1000,
+        description="nearest applicants of the other group over whom an applicant's CEC and its floor are means; "
+        "match, flip and features are of the nearest (paper: 1)",
+    )
     theta: float = Field(
         0.3, ge=0, le=1, description="CEC up to which two explanations count as the same (the paper states none)"
     )
@@ -106,6 +113,15 @@ class CecSettings(MatchingSettings):
     training: CecTraining | None = Field(
         None, description="nets that are trained with and without consistent reasons; none if null: training is long"
     )
+
+    @model_validator(mode="after")
+    def _tested_with_the_nearest(self) -> Self:
+        if self.k > 1 and (self.relabelled_draws or self.refits or not self.replacement):
+            raise ValueError(
+                f"k is {self.k}; relabellings and refits compare with the nearest applicant alone, and each takes one "
+                "without replacement: set relabelled_draws: 0, refits: 0 and replacement: true, or k: 1"
+            )
+        return self
 
     @field_validator("refits")
     @classmethod

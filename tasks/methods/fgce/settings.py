@@ -128,9 +128,13 @@ class FgceSettings(GraphSettings):
             raise ValueError(f"{info.field_name} is {value:g}; expected a positive number, or the name of a rule")
         return value
 
+    def of_draws(self) -> Self:
+        """Nothing is solved again: the range of an optimum is over the draws."""
+        return self.model_copy(update={"resolves": 0})
+
     def repeated(self) -> Self:
-        """Values alone: no reference at a group's size, and nothing solved again."""
-        return self.model_copy(update={"size_matched_draws": 0, "resolves": 0})
+        """Values alone: no curve, no reference at a group's size, and nothing solved again."""
+        return self.model_copy(update={"curves": False, "size_matched_draws": 0, "resolves": 0})
 
     def short(self) -> Self:
         """The share without a route, its p and costs: no curve, no reference at a group's size, no rule lifted."""

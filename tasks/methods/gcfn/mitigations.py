@@ -4,8 +4,8 @@ Inputs that the spec calls covariates stay as they are in another group; all oth
 that are the attribute itself are seen by none. Scope: GCFN on a fold. Other systems: the registry of the predictors.
 """
 
-from dataclasses import replace
-from typing import Final
+from dataclasses import asdict, replace
+from typing import Any, Final
 
 import numpy as np
 
@@ -36,6 +36,18 @@ def mitigate(name: str, fold: MitigationFold, seed: int) -> Decided:
     except DataQualityError as error:
         return Decided(None, reason=str(error))
     return Decided(scores >= 0.5, scores)
+
+
+def hyperparameters(name: str) -> dict[str, Any]:
+    """What a mitigation is trained with, besides its seed."""
+    if name != "gcfn":
+        return {key: value for key, value in asdict(FittingSettings()).items() if key != "seed"}
+    generator = asdict(GanSettings(networks=NETWORKS, epochs=EPOCHS, device="cpu"))
+    predictor = asdict(PredictorSettings(device="cpu"))
+    return {
+        part: {key: value for key, value in of.items() if key != "seed"}
+        for part, of in (("generator", generator), ("predictor", predictor))
+    }
 
 
 def _with(fold: EncodedFold, chosen: Bools) -> EncodedFold:

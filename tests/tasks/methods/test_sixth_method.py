@@ -20,7 +20,7 @@ MATERIAL = Path(__file__).parents[2] / "material" / "sixth_method"
 NAMES = Path("tasks", "pipeline", "registry.py")
 ALGORITHM = Path("tasks", "methods", "nearby", "algorithm", "detection.py")
 METHODS = SPEC[SPEC.index("methods:") : SPEC.index("thresholds:")]
-ASKED = "methods: {fgce: null, nearby: {reach: 0.2}}\n"
+ASKED = "methods: {adjusted: null, fgce: null, nearby: {reach: 0.2}}\n"
 
 AUDIT = """
 import json, sys

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from schemas.audit.column import ColumnSpec
 from schemas.audit.spec import Protected
-from schemas.blocks import DATES, is_place, words_of
+from schemas.blocks import DATES, is_place, is_through, words_of
 from schemas.tables.readings import (
     CARRIERS,
     CHOICES,
@@ -163,6 +163,10 @@ def files_of(sample: Sample, p: Protected, settings: AdjustSettings) -> tuple[Fi
             if other.name != p.name and set(other.columns).isdisjoint(p.columns):
                 splits.append(Split(other.name, groups[other.name].groups, groups[other.name].group, attribute=True))
     cluster, column = _clusters(rows, settings)
+    splits = [
+        replace(split, office=is_through(split.column) and split.column != column and len(split.levels) < FEWEST_VALUES)
+        for split in splits
+    ]
     files = Files(
         denied,
         undecided,

@@ -124,7 +124,7 @@ class Judge:
         gathered = Gathered(
             counts, aggregates, self.protected, (METHOD.name,), self.verdicts, facts=facts, undecided=undecided
         )
-        return judged(gathered, [], self.verdicts).rows
+        return judged(gathered, [], self.verdicts, ends=False).rows
 
 
 def examinations_of(tables: Mapping[str, pa.Table], settings: AdjustSettings) -> Iterator[Examination]:

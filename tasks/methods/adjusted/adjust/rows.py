@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -15,10 +16,12 @@ from schemas.audit.spec import Protected
 from schemas.table import Table
 from schemas.terms import DecisionMaker, Kind
 from tasks.methods.adjusted.adjust.settings import AdjustSettings
+from tasks.methods.adjusted.algorithm.comparators import Candidates, compare, pair
 from tasks.methods.adjusted.algorithm.design import Applications, Block, Control
 from tasks.methods.adjusted.algorithm.detection import TELLING, effects, telling
 from tasks.methods.adjusted.algorithm.estimators import Effect
 from tasks.methods.adjusted.algorithm.ladder import Ladder
+from tasks.methods.adjusted.algorithm.sensitivity import gamma_of_pairs, p_of_pairs
 from tasks.methods.adjusted.tables import (
     ADJUSTED,
     ADJUSTED_BENCHMARKS,
@@ -26,6 +29,8 @@ from tasks.methods.adjusted.tables import (
     ADJUSTED_INTERACTIONS,
     ADJUSTED_ROWS,
     ADJUSTED_SUPPORT,
+    COMPARATORS,
+    COMPARED_FILES,
 )
 from tasks.numerics.arrays import Bools, Ints
 from tasks.preprocessing.columns import Grouped, codes_of, groups_of
@@ -205,6 +210,58 @@ def _rows(
             "low": effect.low,
             "high": effect.high,
         }
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Comparator files: pairs of a denied and an approved application, and how many denied applications have one.
+
+
+def comparator_rows(
+    applications: pa.Table, memberships: pa.Table, settings: AdjustSettings
+) -> Iterator[tuple[str, pa.Table]]:
+    """The tables ``compared_files`` and ``comparators`` of each protected attribute, by the lender's decisions.
+
+    Args:
+        applications: as ingested, without copies.
+        memberships: groups.
+        settings: of the stage.
+    """
+    if settings.ladder.comparators is None:
+        return
+    controls = [control(applications, name, column) for name, column in settings.compared.items()]
+    turned = [settings.directed[c.name] * c.values for c in controls]
+    values = np.column_stack([np.empty((applications.num_rows, 0)), *turned])
+    complete = np.isfinite(values).all(axis=1)
+    rows = applications.filter(pa.array(complete))
+    denied, ids = ~rows["favourable"].to_numpy(), rows["row_id"].to_numpy()
+    for p in settings.protected:
+        coded, groups = next(iter(codes_of(memberships, ids, [p.name])))
+        rng = np.random.default_rng([settings.seed, crc32(f"comparators|{p.name}".encode())])
+        reference = groups.index(p.reference) if p.reference in groups else -1
+        of = Candidates(values[complete], denied, coded)
+        compared_pairs = list(compare(of, reference, settings.ladder.comparators.most, rng)) if controls else []
+        columns = JOINED.join(c.name for c in controls)
+        of_groups, shares = [], []
+        for c in compared_pairs:
+            row = {"protected_attribute": p.name, "group": groups[c.group], "to_group": groups[c.to_group]}
+            of_groups.append((c, row))
+            n = len(c.denied)
+            of_sample = f"a sample of {n:,} of {c.of:,} denied applicants" if n < c.of else ""
+            counts = {"columns": columns, "n": n, "events": c.matched, "matched": c.matched / n, "reason": of_sample}
+            if c.group != reference:
+                matched = pair(of, c.group, reference, rng)
+                signs = matched.member_denied, matched.other_denied
+                counts |= {"pairs": matched.n, "member_denied": signs[0], "other_denied": signs[1]}
+                counts |= {"p": p_of_pairs(*signs), "gamma": gamma_of_pairs(*signs)}
+            shares.append(row | counts)
+        yield COMPARED_FILES.name, table_of(COMPARED_FILES, shares)
+        pairs = [
+            {**row, "row_id": ids[at], "rank": rank, "other_row_id": ids[other], "distance": distance}
+            for c, row in of_groups
+            for at, nearest, distances in zip(c.denied, c.nearest, c.distances, strict=True)
+            for rank, (other, distance) in enumerate(zip(nearest, distances, strict=True), 1)
+        ]
+        yield COMPARATORS.name, table_of(COMPARATORS, pairs)
 
 
 # --------------------------------------------------------------------------------------------------------------------

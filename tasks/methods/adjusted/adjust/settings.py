@@ -39,6 +39,8 @@ from tasks.numerics.arrays import Bools
 
 
 METHOD = "adjusted"
+FAMILIES = ("none", "logistic_regression", "random_forest", "gradient_boosting")
+"""Kinds of models with alternatives; without a model a logistic regression is fitted."""
 AT: Location = ("methods", METHOD)
 
 
@@ -83,6 +85,15 @@ def clusters_of(spec: AuditSpec, settings: AdjustedSettings) -> tuple[str, ...]:
     own = _protected(spec)
     candidates = [(name, words_of(name)) for name in spec.kept() if name not in own]
     return tuple(name for word in CLUSTERS for name, words in candidates if word in words)
+
+
+def directed_of(spec: AuditSpec, settings: AdjustedSettings) -> dict[str, int]:
+    """Columns of the comparator files with their direction, 1 where more is better for the applicant."""
+    directions = spec.directions()
+    if settings.comparators is None:
+        return {}
+    names = settings.comparators.columns
+    return directions if names is None else {name: directions[name] for name in names if name in directions}
 
 
 def splits_of(spec: AuditSpec, names: Collection[str] | None) -> dict[str, ColumnSpec]:
@@ -158,6 +169,14 @@ def faults(spec: AuditSpec) -> Iterator[SpecError]:
     if settings.primary is not None and settings.primary not in block_names and not spec.source.lacking:
         message = f"there is no block {settings.primary!r}; {nearest(settings.primary, block_names)}"
         yield SpecError(message, (*AT, "primary"))
+    if settings.alternatives is not None and spec.model.kind not in FAMILIES:
+        message = f"of a model of the kind {spec.model.kind!r} no other can be fitted; set model.kind to one of "
+        yield SpecError(f"{message}{', '.join(FAMILIES[1:])}", (*AT, "alternatives"))
+    directions = spec.directions()
+    for i, name in enumerate((settings.comparators and settings.comparators.columns) or ()):
+        if name not in directions:
+            message = f"{name!r} has no direction, so that no applicant is better in it; {nearest(name, [*directions])}"
+            yield SpecError(message, (*AT, "comparators", "columns", i))
     for name in settings.through or ():
         if name not in spec.kept():
             message = f"{name!r} is no column that is read; {nearest(name, list(spec.kept()))}"
@@ -192,7 +211,8 @@ def _block(spec: AuditSpec, name: str) -> str | None:
 def _protected(spec: AuditSpec) -> set[str]:
     """Columns that groups are made of, and the columns that these are derived from."""
     columns = {name for p in spec.protected for name in p.columns}
-    return columns | {derived.column for name, derived in spec.source.derive.items() if name in columns}
+    bases = (derived.columns for name, derived in spec.source.derive.items() if name in columns)
+    return columns.union(*bases)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -297,6 +317,10 @@ class AdjustSettings(StageSettings):
     """Columns that say where, and are in no block before ``place``."""
     through: tuple[str, ...]
     """Controls that say through whom an application went."""
+    directed: dict[str, int]
+    """Columns of the comparator files: 1 where more is better for the applicant, -1 where less is."""
+    compared: dict[str, ColumnSpec]
+    """The same columns."""
     clusters: tuple[str, ...]
     """Columns whose rows may hang together; the first with enough values counts for the judged effect."""
     limits: SimilarLimits
@@ -344,6 +368,8 @@ def adjust_settings(spec: AuditSpec) -> AdjustSettings | None:
         splits=splits_of(spec, by),
         places={name: column for name, column in kept.items() if is_place(name) and name not in before_place},
         through=tuple(name for name in kept if (is_through(name) if through is None else name in through)),
+        directed=directed_of(spec, method_settings),
+        compared={name: kept[name] for name in directed_of(spec, method_settings)},
         clusters=clusters_of(spec, method_settings),
         limits=verdicts.limits.similar_applicants or SimilarLimits(),
         part_limit=verdicts.limits.part if by is None or by else None,

@@ -48,7 +48,15 @@ def adjust(
     """
     # these load what fits
     from tasks.methods.adjusted.adjust.examination import Examination, Sample, effect_of, tables_of, unjudged
-    from tasks.methods.adjusted.adjust.rows import cases, exchanged, judged, of_columns, rows_of, table_of
+    from tasks.methods.adjusted.adjust.rows import (
+        cases,
+        comparator_rows,
+        exchanged,
+        judged,
+        of_columns,
+        rows_of,
+        table_of,
+    )
     from tasks.methods.adjusted.algorithm.choices import grid
     from tasks.methods.adjusted.algorithm.examined import examine
     from tasks.methods.adjusted.algorithm.ladder import climb, primary_rung
@@ -77,6 +85,8 @@ def adjust(
             tables[name].append(table)
     exchange_rows = exchanged(decisions, memberships, exchanges, exchanged_decisions, settings)
     tables[ADJUSTED_EXCHANGED.name].append(exchange_rows)
+    for name, table in comparator_rows(sample.applications, memberships, settings):
+        tables[name].append(table)
     return Produced({name: pa.concat_tables(parts) for name, parts in tables.items()})
 
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.numerics.arrays import Bools, Floats, Ints
-from tasks.numerics.statistics.regression import MANY
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.statistics.regression import BLOCK
 
 # --------------------------------------------------------------------------------------------------------------------
 # Input of the ladder: applications with their decision, group and control columns, as arrays aligned by row.
@@ -101,7 +101,8 @@ def code_control(control: Control, denied: Bools, used: Bools, form: Form) -> Co
     """
     values = control.values[used]
     if control.kind == "category":
-        return _code_category(control, values, denied[used])
+        code, names, merged = code_category(control, values, denied[used])
+        return Coded((code[:, None] == np.arange(len(names))).astype(np.float64), names, merged)
     if control.scale == "log":
         values = np.log(values)
     curved = form != "linear" and len(np.unique(values)) > 2
@@ -140,25 +141,63 @@ def level_name(control: Control, level: float) -> str:
     return f"{control.name}: {control.categories[place] if has_name else f'{level:g}'}"
 
 
-def _code_category(control: Control, values: Floats, denied: Bools) -> Coded:
-    """Indicators of all levels but the most frequent one."""
+def code_category(control: Control, values: Floats, denied: Bools) -> tuple[Ints, tuple[str, ...], tuple[str, ...]]:
+    """The indicator ``(n,)`` of each row among those of all levels but the most frequent one, -1 for none; their names.
+
+    And the levels without an indicator, as ``Coded.merged`` has them.
+    """
     levels, at, counts = np.unique(values, return_inverse=True, return_counts=True)
     names = np.array([level_name(control, level) for level in levels], object)
-    rare = counts < RARE
+    rare, number = counts < RARE, np.full(len(counts), -1, np.int32)
     if rare.all():
-        return Coded(_stacked([], len(values)), (), (f"{control.name}: {POOLED} (no level has {RARE} rows)",))
+        return number[at], (), (f"{control.name}: {POOLED} (no level has {RARE} rows)",)
     base = int(np.argmax(counts))
-    common = [category for category in range(len(counts)) if category != base and not rare[category]]
-    columns = [at == category for category in common]
+    common = np.flatnonzero(~rare & (np.arange(len(counts)) != base))
+    number[common] = np.arange(len(common))
     pooled = rare & (np.arange(len(counts)) != base)
     if counts[pooled].sum() < RARE and len(np.unique(denied[pooled[at]])) < 2:
         merged = tuple(f"{name} (fewer than {RARE} rows, one decision)" for name in names[pooled])
-        return Coded(_stacked(columns, len(values)), tuple(names[common]), merged)
-    return Coded(_stacked([*columns, pooled[at]], len(values)), (*names[common], f"{control.name}: {POOLED}"))
+        return number[at], tuple(names[common]), merged
+    number[pooled] = len(common)
+    return number[at], (*names[common], f"{control.name}: {POOLED}"), ()
 
 
-def _stacked(columns: list[Bools], n: int) -> Floats:
-    return np.column_stack(columns).astype(np.float64) if columns else np.zeros((n, 0))
+@dataclass(frozen=True)
+class Levels:
+    """Indicators of categories with many levels: one number a row in place of a column a level."""
+
+    codes: tuple[Ints, ...]
+    """Of each category ``(n,)`` the row's indicator among those of all categories; ``count`` where it has none."""
+    count: int
+    """Indicators of all categories."""
+
+    def rows(self, chosen: slice | Longs) -> "Levels":
+        """Of some of the rows."""
+        return Levels(tuple(code[chosen] for code in self.codes), self.count)
+
+    def sums(self, values: Floats) -> Floats:
+        """``(count, k)`` sums of values ``(n, k)`` over the rows of each indicator."""
+        total = np.zeros((self.count, values.shape[1]))
+        for code in self.codes:
+            total += np.column_stack([np.bincount(code, column, self.count + 1)[:-1] for column in values.T])
+        return total
+
+    def products(self, weight: Floats | None = None) -> Floats:
+        """``(count, count)`` cross products of the indicators, with weights ``(n,)`` of the rows."""
+        size = self.count + 1
+        total = np.zeros((size, size))
+        for place, code in enumerate(self.codes):
+            total.flat[:: size + 1] += np.bincount(code, weight, size)
+            for other in self.codes[:place]:
+                counts = np.bincount(code.astype(np.int64) * size + other, weight, size**2).reshape(size, size)
+                total += counts + counts.T
+        return total[:-1, :-1]
+
+    def of(self, coefficients: Floats) -> Floats:
+        """``(n,)`` sums of the coefficients ``(count,)`` of the indicators that a row has."""
+        padded = np.append(coefficients, 0.0)
+        total: Floats = np.sum([padded[code] for code in self.codes], axis=0)
+        return total
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -253,7 +292,7 @@ class Design:
     y: Floats
     """``(n,)`` 1 for denied."""
     x: Floats
-    """``(n, p)`` intercept, group indicators, controls; of full rank."""
+    """``(n, p)`` intercept, group indicators, controls; of full rank. Without the columns of ``levels``."""
     group: Ints
     """``(n,)``."""
     reference: int
@@ -274,6 +313,10 @@ class Design:
     """Names of the last columns of the last rung, where terms were chosen for it."""
     partners: Mapping[int, int] = field(default_factory=dict)
     """Column that is a product -> the control of its other factor."""
+    levels: Levels | None = None
+    """Fixed effects of places, where they are no columns of ``x``; ``names``, ``control``, ``widths`` count them."""
+    placed: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    """``(count,)`` which of the ``p`` columns their indicators are, ascending."""
 
     @property
     def first_control(self) -> int:
@@ -285,8 +328,11 @@ class Design:
         return tuple(name for names in self.dropped[: rung + 1] for name in names)
 
 
-def build_design(applications: Applications, rows: Rows, form: Form) -> Design:
-    """Code the rows in use; the reference group is one of them."""
+def build_design(applications: Applications, rows: Rows, form: Form, absorbed: str = "") -> Design:
+    """Code the rows in use; the reference group is one of them.
+
+    The categories of the block ``absorbed`` become ``levels``, and no columns.
+    """
     used = rows.used
     group = applications.group[used]
     present = [g for g in range(len(applications.groups)) if g != applications.reference and (group == g).any()]
@@ -294,27 +340,48 @@ def build_design(applications: Applications, rows: Rows, form: Form) -> Design:
     names, control = ["intercept", *(applications.groups[g] for g in present)], [-1] * (1 + len(present))
     ends, number = [len(names)], 0
     without: list[list[str]] = [[]]
+    codes, placed = list[Ints](), list[int]()
     for block in applications.blocks:
         without.append([])
         for block_control in block.controls:
-            coded = code_control(block_control, applications.denied, used, form)
-            varies: Bools = np.asarray(coded.columns.any(axis=0), np.bool_)
-            # what of a control gets no column, and why
-            constant = not varies.any() and not coded.merged
-            without[-1] += [f"{block_control.name} (constant)"] if constant else coded.merged
-            varying = coded.columns[:, varies]
-            columns.append(varying if block_control.kind == "number" else varying.astype(np.uint8))
-            names += [name for name, is_varying in zip(coded.names, varies, strict=True) if is_varying]
-            control += [number] * int(varies.sum())
+            if block.name == absorbed and block_control.kind == "category":
+                code, level_names, merged = code_category(
+                    block_control, block_control.values[used], applications.denied[used]
+                )
+                without[-1] += merged if level_names or merged else [f"{block_control.name} (constant)"]
+                codes.append(np.where(code < 0, -1, code + len(placed)).astype(np.int32))
+                placed += range(len(names), len(names) + len(level_names))
+                names += level_names
+                control += [number] * len(level_names)
+            else:
+                coded = code_control(block_control, applications.denied, used, form)
+                varies: Bools = np.asarray(coded.columns.any(axis=0), np.bool_)
+                # what of a control gets no column, and why
+                constant = not varies.any() and not coded.merged
+                without[-1] += [f"{block_control.name} (constant)"] if constant else coded.merged
+                varying = coded.columns[:, varies]
+                columns.append(varying if block_control.kind == "number" else varying.astype(np.uint8))
+                names += [name for name, is_varying in zip(coded.names, varies, strict=True) if is_varying]
+                control += [number] * int(varies.sum())
             number += 1
         ends.append(len(names))
-    x = np.hstack(columns).astype(np.float64, copy=False)
-    del columns
-    is_independent = independent(x)
+    x, filled = np.empty((len(group), sum(part.shape[1] for part in columns))), 0
+    while columns:  # each part goes as it is copied: of many rows, not all of them twice
+        part = columns.pop(0)
+        x[:, filled : filled + part.shape[1]] = part
+        filled += part.shape[1]
+    levels = Levels(tuple(np.where(code < 0, len(placed), code) for code in codes), len(placed)) if placed else None
+    is_placed = np.isin(np.arange(len(names)), placed)
+    is_independent = independent(x) if levels is None else _independent_with(x, levels, is_placed)
+    if levels is not None:  # an indicator that is left out counts as the base
+        stays = is_independent[is_placed]
+        numbers = np.append(np.where(stays, np.cumsum(stays) - 1, stays.sum()), stays.sum()).astype(np.int32)
+        levels = Levels(tuple(numbers[code] for code in levels.codes), int(stays.sum()))
     starts = [0, *ends[:-1]]
+    in_x = is_independent[~is_placed]
     return Design(
         y=applications.denied[used].astype(np.float64),
-        x=x if is_independent.all() else x[:, is_independent],
+        x=x if in_x.all() else x[:, in_x],
         group=group,
         reference=applications.reference,
         indicators={g: 1 + place for place, g in enumerate(present)},
@@ -326,22 +393,48 @@ def build_design(applications: Applications, rows: Rows, form: Form) -> Design:
             for none, start, end in zip(without, starts, ends, strict=True)
         ),
         cluster=None if applications.cluster is None else renumbered(applications.cluster[used]),
+        levels=levels,
+        placed=np.flatnonzero(is_placed[is_independent]).astype(np.int32),
     )
 
 
 def independent(x: Floats) -> Bools:
     """``(p,)`` columns that are no combination of those before them, by elimination in the scaled cross products."""
-    if len(x) > MANY:
-        residual_gram = sum(x[start : start + MANY].T @ x[start : start + MANY] for start in range(0, len(x), MANY))
-        length = np.sqrt(np.diag(residual_gram))
-        residual_gram /= np.outer(np.where(length > 0, length, 1.0), np.where(length > 0, length, 1.0))
-    else:
-        length = np.sqrt((x**2).sum(axis=0))
-        scaled = x / np.where(length > 0, length, 1.0)
-        residual_gram = scaled.T @ scaled
-        del scaled
-    is_independent = np.zeros(x.shape[1], np.bool_)
-    for j in range(x.shape[1]):
+    if len(x) > BLOCK:
+        return _independent_in(_gram(x))
+    length = np.sqrt((x**2).sum(axis=0))
+    scaled = x / np.where(length > 0, length, 1.0)
+    return _eliminated(scaled.T @ scaled)
+
+
+def _independent_with(x: Floats, levels: Levels, is_placed: Bools) -> Bools:
+    """``(p,)`` the same of columns and of indicators of levels, which are those ``is_placed``."""
+    gram, beside = np.zeros((len(is_placed), len(is_placed))), np.zeros((levels.count, x.shape[1]))
+    for start in range(0, len(x), BLOCK):
+        rows = slice(start, start + BLOCK)
+        beside += levels.rows(rows).sums(x[rows])
+    gram[np.ix_(~is_placed, ~is_placed)] = _gram(x)
+    gram[np.ix_(is_placed, ~is_placed)], gram[np.ix_(~is_placed, is_placed)] = beside, beside.T
+    gram[np.ix_(is_placed, is_placed)] = levels.products()
+    return _independent_in(gram)
+
+
+def _gram(x: Floats) -> Floats:
+    gram = np.zeros((x.shape[1], x.shape[1]))
+    for start in range(0, len(x), BLOCK):
+        gram += x[start : start + BLOCK].T @ x[start : start + BLOCK]
+    return gram
+
+
+def _independent_in(gram: Floats) -> Bools:
+    length = np.sqrt(np.diag(gram))
+    scale = np.where(length > 0, length, 1.0)
+    return _eliminated(gram / np.outer(scale, scale))
+
+
+def _eliminated(residual_gram: Floats) -> Bools:
+    is_independent = np.zeros(len(residual_gram), np.bool_)
+    for j in range(len(residual_gram)):
         is_independent[j] = residual_gram[j, j] > COLLINEAR
         if is_independent[j]:
             residual_gram[j + 1 :, j + 1 :] -= (

@@ -122,6 +122,10 @@ OVERLAP: Final = "overlap_effect"
 """The overlap-weighted difference of the primary rung, reported with it."""
 EXCHANGED: Final = "exchanged_effect"
 """What a given model does to a group by its own answer, with the attribute exchanged."""
+PRICE: Final = "rate_spread_effect"
+"""What similar borrowers of a group pay beyond the reference group, in percentage points."""
+STANDARDISED: Final = "smd"
+"""A difference of means in standard deviations, for information."""
 NORMAL_95: Final = 1.959963984540054
 ENOUGH_SUPPORT: Final = ENOUGH
 """Share of a group that must be where both groups are for an adjusted difference to be judged."""
@@ -179,6 +183,25 @@ class DetectionExchange:
 
 
 @dataclass(frozen=True)
+class Beyond:
+    """A measure of what lies beyond the decision: a price, or a standardised difference."""
+
+    group: str
+    measure: str
+    parameters: Mapping[str, float | str]
+    value: float
+    """NaN where refused."""
+    interval: tuple[float, float]
+    n: int
+    reason: str = ""
+    se: float = math.nan
+    """NaN of a measure for information."""
+    df: float = math.inf
+    robustness: float = math.nan
+    unseen: float = 0.0
+
+
+@dataclass(frozen=True)
 class Steps:
     """The ladder of one decision maker and protected attribute."""
 
@@ -187,6 +210,7 @@ class Steps:
     """Of a given model that takes the attribute, by group."""
     used: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Group -> applications and denials on every rung."""
+    beyond: tuple[Beyond, ...] = ()
 
     def counted(self, group: str, reference: str) -> Counted | None:
         """Of both groups; None where it is not known."""
@@ -222,6 +246,7 @@ def detect(problem: Problem, settings: AdjustedSettings, rng: np.random.Generato
     aggregates += [
         _exchanged(exchange, numbers[exchange.group]) for exchange in steps.exchanged if exchange.group in numbers
     ]
+    aggregates += [_beyond(beyond, numbers[beyond.group]) for beyond in steps.beyond if beyond.group in numbers]
     rows, none, text = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, dtype=str)
     nobody_numbers = np.zeros(0, np.int32)
     nobody = Findings(rows, nobody_numbers, text, none, text), Evidence(rows, text, nobody_numbers, rows, none)
@@ -280,3 +305,13 @@ def _exchanged(exchange: DetectionExchange, group: int) -> Aggregate:
         interval=exchange.interval,
         inference=Inference(error(of), raised=of.raised, lowered=of.lowered),
     )
+
+
+def _beyond(of: Beyond, group: int) -> Aggregate:
+    """A price with the error that a verdict rests on; a standardised difference with its interval alone."""
+    refused = not math.isfinite(of.value)
+    inference = Inference(of.se, df=of.df, robustness=of.robustness, unseen=of.unseen)
+    of_verdict = None if refused or not math.isfinite(of.se) else inference
+    ends = None if refused else of.interval
+    identity = (group, 0, of.measure, of.parameters, of.value, of.n)
+    return Aggregate(*identity, compared=False, reason=of.reason, interval=ends, inference=of_verdict)

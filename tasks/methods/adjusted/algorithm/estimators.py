@@ -22,7 +22,7 @@ from tasks.methods.adjusted.algorithm.propensity import (
 )
 from tasks.methods.adjusted.algorithm.sensitivity import Sensitivity, e_value_of_effect, sensitivity
 from tasks.methods.adjusted.algorithm.streamed import Batch, fit_batches, split
-from tasks.numerics.arrays import Floats, Ints
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.statistics.regression import (
     BLOCK,
     ENOUGH,
@@ -30,6 +30,7 @@ from tasks.numerics.statistics.regression import (
     MANY,
     Estimate,
     LogitFit,
+    count_clusters,
     estimate,
     fit_logit,
     standard_error,
@@ -201,8 +202,8 @@ class Effect:
 # Input of the estimators for one rung of the ladder: design, testable groups, and notes on all rows.
 
 
-FEW = "few_clusters"
-"""How the reason of few clusters begins."""
+FEW, ONE = "few_clusters", "one_cluster"
+"""How the reasons of few clusters, and of a single one, begin."""
 INDEPENDENT = "which take rows as independent"
 """The reason of intervals that leave out the clusters."""
 PLACE = "place"
@@ -231,9 +232,24 @@ class Rung:
 
     @property
     def x(self) -> Floats:
-        """``(n, p)`` columns of this rung."""
-        columns: Floats = self.design.x[:, : self.design.widths[self.number]]
+        """``(n, p)`` columns of this rung, without those of ``levels``."""
+        width = self.design.widths[self.number]
+        columns: Floats = self.design.x[:, : width - int((self.design.placed < width).sum())]
         return columns
+
+    @property
+    def batch(self) -> Batch:
+        """Rows of this rung, with fixed effects where it has some: columns of ``x``, then indicators."""
+        levels = self.design.levels if PLACE in self.blocks else None
+        return Batch(self.design.y, self.x, self.design.cluster, levels)
+
+    @property
+    def order(self) -> Longs:
+        """``(p,)`` places in ``batch`` of the columns of this rung."""
+        width = self.design.widths[self.number]
+        placed = self.design.placed[self.design.placed < width]
+        in_batch = np.concatenate([np.setdiff1d(np.arange(width), placed), placed])
+        return np.argsort(in_batch)
 
     @property
     def indicators(self) -> slice:
@@ -266,7 +282,7 @@ class Rung:
             *self.notes.get(group, ()),
             f"left out: {', '.join(dropped)}" if dropped else "",
             f"terms added: {', '.join(design.terms)}" if design.terms else "",
-            self._few_clusters(group),
+            few_clusters(design.cluster, design.group == group),
         )
         return Effect(
             rung=self.number,
@@ -278,7 +294,7 @@ class Rung:
             low=estimate.low,
             high=estimate.high,
             se=estimate.se,
-            df=math.inf if design.cluster is None else float(len(np.unique(design.cluster)) - 1),
+            df=math.inf if design.cluster is None else float(count_clusters(design.cluster) - 1),
             n=int(self.counts[group]),
             events=int(self.events[group]),
             support=self.support.get(group, math.nan),
@@ -286,18 +302,23 @@ class Rung:
             **fields,
         )
 
-    def _few_clusters(self, group: int) -> str:
-        """Too few clusters, in all or with members of the group (MacKinnon and Webb 2017); empty where enough."""
-        if self.design.cluster is None:
-            return ""
-        clusters = len(np.unique(self.design.cluster))
-        cluster_count = len(np.unique(self.design.cluster[self.design.group == group]))
-        if clusters == 1:
-            return "one_cluster: no error can be had"
-        if clusters < FEW_CLUSTERS:
-            return f"{FEW}: {clusters}, errors are too small below {FEW_CLUSTERS}"
-        few = f"{FEW}: {cluster_count} with members of the group, errors are too small below {FEW_CLUSTERS}"
-        return few if cluster_count < FEW_CLUSTERS else ""
+
+def few_clusters(cluster: Ints | None, members: Bools) -> str:
+    """Too few clusters, in all or with members of the group (MacKinnon and Webb 2017); empty where enough.
+
+    Args:
+        cluster: ``(n,)`` cluster of each row; None without clusters.
+        members: ``(n,)`` whether a row is of the group.
+    """
+    if cluster is None:
+        return ""
+    clusters, cluster_count = count_clusters(cluster), count_clusters(cluster[members])
+    if clusters == 1:
+        return f"{ONE}: no error can be had"
+    if clusters < FEW_CLUSTERS:
+        return f"{FEW}: {clusters}, errors are too small below {FEW_CLUSTERS}"
+    few = f"{FEW}: {cluster_count} with members of the group, errors are too small below {FEW_CLUSTERS}"
+    return few if cluster_count < FEW_CLUSTERS else ""
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -344,8 +365,8 @@ def linear_rows(
     """
     design = rung.design
     try:
-        if len(design.y) > MANY:
-            fit = fit_batches(split(Batch(design.y, rung.x, design.cluster), BLOCK))
+        if len(design.y) > BLOCK:
+            fit = fit_batches(split(rung.batch, BLOCK)).ordered(rung.order)
         else:
             fit = regressions.fit_linear(design.y, rung.x, design.cluster)
     except regressions.CollinearError as error:
@@ -373,12 +394,14 @@ def _row(
     if not fit.classical[column, column] > 0:
         return rung.row(group, "lpm", "all", group_estimate)
     places: dict[str, list[int]] = {}
-    for place, control in enumerate(rung.design.control[: rung.x.shape[1]]):
+    for place, control in enumerate(rung.design.control[: len(fit.coefficients)]):
         if control >= 0:
             places.setdefault(names[control], []).append(place)
     for place, control in rung.design.partners.items():
         places.setdefault(names[control], []).append(place)
-    residual = float(np.square(rung.design.y - rung.x @ fit.coefficients).sum())
+    in_batch = np.empty(len(fit.coefficients))
+    in_batch[rung.order] = fit.coefficients
+    residual = float(np.square(design.y - rung.batch.fitted(in_batch)).sum())
     bread = fit.classical * fit.df / residual
     unseen = sensitivity(fit, membership(bread, column, len(rung.design.y)), column, places, 1 - rung.level)
     strongest = unseen.adjusted_by_strongest

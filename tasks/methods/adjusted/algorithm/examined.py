@@ -93,10 +93,12 @@ class Files:
     """Controls that say through whom an application went."""
     splits: tuple[Split, ...] = ()
     cluster: Ints | None = None
-    """``(n,)`` from 0; -1 of none."""
+    """``(n,)`` from 0; a row that hangs together with none has a number of its own."""
 
     def taken(self, rows: Bools | Longs) -> "Files":
         """Some of the applications."""
+        if rows.dtype == np.bool_ and rows.all():
+            return self
         return replace(
             self,
             denied=self.denied[rows],
@@ -176,7 +178,8 @@ class Examined:
     """Share of deviance that the rule explains in the reference group."""
     no_noise: bool = False
     readings: Mapping[str, Reading] = field(default_factory=dict)
-    """By name: weighted, undecided, through, time, bands (these may widen the state), place, targeted."""
+    """By name: weighted, undecided (as denied, and as approved), through, time, office and bands may widen the state;
+    place and targeted."""
     excess: Undecided | None = None
     left_out: tuple[LeftOut, ...] = ()
     depends: bool = False
@@ -204,6 +207,10 @@ class _Fitted:
     """Without the columns that say through whom an application went."""
     time: Rule | None
     """With the quarters of the applications."""
+    office: Rule | None
+    """With branches and officers who are too few for errors by cluster."""
+    inside: Rule
+    """With both, where there are some: parts rest on it."""
     place: "_WithPlaces | None"
     carriers: Carriers
     ended: Mapping[int, Undecided] | None
@@ -271,6 +278,7 @@ def _fit(files: Files, decided: Files, rows: Rows, rules: Rules) -> _Fitted:
     design = build_design(applications, rows, "squared")
     if rules.selected:
         design = with_reference_terms(design, applications, rows.used)
+    del applications, clipped
     kept = np.r_[0, design.first_control : design.x.shape[1]]
     place_of = {int(column): place for place, column in enumerate(kept)}
     columns: dict[str, list[int]] = {control.name: [] for control in decided.controls}
@@ -293,6 +301,10 @@ def _fit(files: Files, decided: Files, rows: Rows, rules: Rules) -> _Fitted:
         weighted = rule_of(x, design.y, reference, weight)
     by_name = {name: np.array(places, np.int32) for name, places in columns.items()}
     through = np.concatenate([np.zeros(0, np.int32), *(by_name[name] for name in by_name if name in files.through)])
+    quarters = _indicators(used, [split for split in used.splits if split.time])
+    offices = _indicators(used, [split for split in used.splits if split.office])
+    time = with_columns(rule, quarters) if quarters.shape[1] else None
+    office = with_columns(rule, offices) if offices.shape[1] else None
     return _Fitted(
         used,
         design,
@@ -300,7 +312,9 @@ def _fit(files: Files, decided: Files, rows: Rows, rules: Rules) -> _Fitted:
         by_name,
         weighted,
         without_columns(rule, through) if len(through) else None,
-        with_columns(rule, quarters) if (quarters := _quarter_columns(used)).shape[1] else None,
+        time,
+        office,
+        (with_columns(time, offices) if time and office else None) or time or office or rule,
         _with_places(used, rule) if rules.beside else None,
         Carriers.of(rule, by_name if rules.beside else {}, design.cluster),
         ended,
@@ -324,12 +338,13 @@ def _examined(files: Files, decided: Files, rows: Rows, fitted: _Fitted, group: 
     if rules.undecided and files.undecided.any():
         excess = _undecided(files, fitted, effect, group)
         if excess is not None:
-            as_denied, of_denied = excess.as_denied, excess.of_denied
-            results["undecided"] = Reading(as_denied, of_denied, as_denied - effect.value, of_denied)
+            as_either = (excess.as_denied, excess.of_denied), (excess.as_approved, excess.of_approved)
+            for name, (value, error) in zip(("undecided", "undecided_approved"), as_either, strict=True):
+                results[name] = Reading(value, error, value - effect.value, error)
             left_out.append(_without_decision(files, effect, excess, group))
     if in_bands := _in_bands(fitted, members):
         results["bands"] = Reading(effect.value - in_bands, judged.plain, -in_bands, Error(0.0))
-    for name, other in (("through", fitted.through), ("time", fitted.time)):
+    for name, other in (("through", fitted.through), ("time", fitted.time), ("office", fitted.office)):
         if other is not None:
             results[name] = reading_of(effect, effect_on(other, members), rule, cluster)
     if fitted.place is not None and effect.members[fitted.place.rows].any():
@@ -366,10 +381,10 @@ def _with_parts(
 ) -> list[Examined]:
     """The groups with their parts, which share one critical value.
 
-    Parts rest on the rule with the quarters: a lender that gets stricter over the year is strict with whoever applies
-    late, in every part.
+    Parts rest on the rule with the quarters, and with few branches: a lender that gets stricter over the year is strict
+    with whoever applies late, in every part.
     """
-    rule = fitted.rule if fitted.time is None else fitted.time
+    rule = fitted.inside
     inside = [
         Inside(g.group, g.effect if rule is fitted.rule else effect_on(rule, g.effect.members), g.odds, g.judged.limit)
         for g in groups
@@ -543,12 +558,12 @@ def _place_columns(places: Sequence[Control], y: Floats) -> Floats:
     return columns[:, columns.any(axis=0)]
 
 
-def _quarter_columns(used: Files) -> Floats:
-    """``(n, q)`` an indicator of every quarter but the commonest; none where no control or part holds the time."""
+def _indicators(used: Files, splits: Sequence[Split]) -> Floats:
+    """``(n, q)`` an indicator of every level of some splits but the commonest; none of a column that is a control."""
     names = {control.name for control in used.controls}
     coded = [np.zeros((len(used.denied), 0))]
-    for split in used.splits:
-        if split.time and not any(split.column.startswith(f"{name} (") for name in names):
+    for split in splits:
+        if not any(split.column == name or split.column.startswith(f"{name} (") for name in names):
             counts = np.bincount(split.code[split.code >= 0], minlength=len(split.levels))
             common = [level for level in np.argsort(-counts, kind="stable")[1:] if counts[level] >= RARE]
             coded.append((split.code[:, None] == np.array(common, np.int32)).astype(np.float64))

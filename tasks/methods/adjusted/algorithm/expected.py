@@ -11,6 +11,7 @@ Parts of a group: ``parts``. Files that the rule leaves out, places and bands: `
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -113,21 +114,29 @@ def with_reference_terms(design: Design, applications: Applications, used: Bools
         return design
     tested = few.group == few.reference
 
-    def denial(chosen: list[int]) -> Equation:
+    @lru_cache(maxsize=1)  # the last choice is asked for up to three times
+    def widened(chosen: tuple[int, ...]) -> Design:
+        return added(few, terms, list(chosen), rung)
+
+    @lru_cache(maxsize=1)
+    def denial(chosen: tuple[int, ...]) -> Equation:
         """Denial of the reference rows by the columns and the terms that are chosen."""
-        wide = added(few, terms, chosen, rung)
+        wide = widened(chosen)
         x = wide.x[np.ix_(tested, np.r_[0, wide.first_control : wide.x.shape[1]])]
         return equation_of(wide, tested, x, wide.y[tested], logit=True)
 
-    chosen = choose(denial([]), terms, min(room, SHARE))
-    chosen = of_groups(added(few, terms, chosen, rung), terms, chosen, rung, room)
-    chosen += choose(denial(chosen), terms, room - len(chosen))
-    cuts = cut_offs(added(few, terms, chosen, rung), of_few, used_few, terms, chosen)
+    chosen = choose(denial(()), terms, min(room, SHARE))
+    chosen = of_groups(widened(tuple(chosen)), terms, chosen, rung, room)
+    chosen += choose(denial(tuple(chosen)), terms, room - len(chosen))
+    cuts = cut_offs(widened(tuple(chosen)), of_few, used_few, terms, chosen)
     most = min(MOST_CUTS, events // EVENTS - columns - len(chosen))
-    steps = [] if cuts is None else choose(denial(chosen), cuts.terms, most)
-    if few is not design and chosen:
-        terms, chosen = same_terms(terms, chosen, design, applications, used, rung), list(range(len(chosen)))
-    wide = added(design, terms, chosen, rung)
+    steps = [] if cuts is None else choose(denial(tuple(chosen)), cuts.terms, most)
+    if few is design or not chosen:
+        wide = widened(tuple(chosen)) if few is design else design
+    else:
+        wide = added(
+            design, same_terms(terms, chosen, design, applications, used, rung), list(range(len(chosen))), rung
+        )
     if cuts is None or not steps:
         return wide
     if few is design:

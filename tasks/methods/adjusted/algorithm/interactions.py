@@ -132,7 +132,8 @@ def _of_control(
         return [replace(base, reason="no variation within the group")]
     if interaction_fit.fit.separated:
         return [replace(base, reason=f"separated: {interaction_fit.fit.separated}")]
-    influence = interaction_fit.fit.influence(interaction_fit.x, design.y)[:, places]
+    influence = interaction_fit.x @ interaction_fit.fit.inverse[:, places]
+    influence *= (design.y - interaction_fit.fit.fitted)[:, None]
     statistic, p = _wald(interaction_fit.fit.coefficients[places], influence, design)
     tested = replace(base, statistic=statistic, p=p)
     values = control.values[used]
@@ -178,17 +179,22 @@ def _wald(b: Floats, influence: Floats, design: Design) -> tuple[float, float]:
 
 def _effect_at(design: Design, interaction_fit: _Fit, group: int, number: int, row: int, level: float) -> Estimate:
     """Average effect over the group's members, the control's columns set to those of a row that has the value."""
-    x = interaction_fit.x[design.group == group].copy()
-    width = x.shape[1] - len(interaction_fit.of)
-    control_columns = [j for j in range(width) if design.control[j] == number]
-    x[:, control_columns] = interaction_fit.x[row, control_columns]
-    x[:, width:] = x[:, list(interaction_fit.of)]
-    x[:, interaction_fit.column] = 1.0
-    off = x.copy()
-    off[:, interaction_fit.column] = 0.0
-    off[:, width:] = 0.0
-    p1, p0 = expit(x @ interaction_fit.fit.coefficients), expit(off @ interaction_fit.fit.coefficients)
-    gradient = ((p1 * (1 - p1)) @ x - (p0 * (1 - p0)) @ off) / len(x)
+    members, b = interaction_fit.x[design.group == group], interaction_fit.fit.coefficients
+    width = members.shape[1] - len(interaction_fit.of)
+    of, terms, column = list(interaction_fit.of), slice(width, None), interaction_fit.column
+    is_set = np.array([design.control[j] == number for j in range(width)], np.bool_)
+    set_to = np.where(is_set, interaction_fit.x[row, :width], 0.0)
+    own = np.where(is_set, 0.0, 1.0)  # whose values are the members' own: all others are set
+    own[column] = 0.0
+    off = members[:, :width] @ (own * b[:width]) + float(set_to @ b[:width])
+    with_terms = np.zeros(width)
+    with_terms[of] = b[terms]
+    on = off + b[column] + members[:, :width] @ (own * with_terms) + float(set_to @ with_terms)
+    p1, p0 = expit(on), expit(off)
+    slopes = np.stack([p1 * (1 - p1), p0 * (1 - p0)])
+    sums = (slopes @ members[:, :width]) * own + slopes.sum(axis=1)[:, None] * set_to
+    gradient = np.concatenate([sums[0] - sums[1], sums[0, of]]) / len(members)
+    gradient[column] = slopes[0].sum() / len(members)
     influence = (interaction_fit.x @ (interaction_fit.fit.inverse @ gradient)) * (design.y - interaction_fit.fit.fitted)
     return estimate(float((p1 - p0).mean()), standard_error(influence, design.cluster), level, design.cluster)
 

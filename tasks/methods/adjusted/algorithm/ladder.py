@@ -29,6 +29,7 @@ from tasks.methods.adjusted.algorithm.propensity import Support
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.statistics.regression import (
+    BLOCK,
     MANY,
     fit_logit,
     information,
@@ -45,11 +46,13 @@ from tasks.numerics.statistics.regression import (
 KNOTS = (0.1, 0.25, 0.5, 0.75, 0.9)
 """Quantiles of a number at which a hinge alone begins."""
 PAIRED = ((0.5, 0.5), (0.75, 0.25))
-"""Quantiles at which the hinges of a product begin: those above, and those below."""
+"""Quantiles at which the hinges of a product begin: those above, and those below; each is one of the knots."""
 MOST = 400
 """Most terms looked at; of more the products that vary most."""
 AT_ONCE = 8
 """Terms with all rows in memory."""
+ROUNDING = 1e-10
+"""Of a variance that is a difference of moments, in units of the second one; some hundred times what was seen."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,15 @@ class Terms:
         first, second = self.names[self.first[term]], self.names[self.second[term]]
         return f"{first} x {second}" if first else second
 
+    def in_products(self) -> tuple[Ints, Ints]:
+        """``(k,)`` factors of terms that are no hinge alone, and ``(f,)`` the place of every factor among them."""
+        products = self.first > 0
+        numbers = np.unique(np.concatenate([self.first[products], self.second[products]]))
+        numbers = numbers if len(numbers) else np.zeros(1, np.int32)  # where all terms are hinges
+        place = np.zeros(len(self.factors), np.int32)
+        place[numbers] = np.arange(len(numbers))
+        return numbers, place
+
     def kept(self, terms: Bools) -> "Terms":
         """Some of the terms."""
         return replace(self, first=self.first[terms], second=self.second[terms])
@@ -133,16 +145,47 @@ def terms_of(design: Design, applications: Applications, used: Bools, rung: int)
         tuple(factor.name for factor in factors),
         np.array([factor.control for factor in factors]),
     )
-    count, spread = np.zeros(len(terms.first)), np.zeros(len(terms.first))
-    for start in range(0, len(terms.first), AT_ONCE):
-        part = np.arange(start, min(start + AT_ONCE, len(terms.first)), dtype=np.int32)
-        values = terms.values(slice(None), part)
-        count[part], spread[part] = (values != 0).sum(axis=0), values.std(axis=0)
-    fit = (count >= RARE) & (spread > 0)
+    count, spread, error = _spreads(terms)
+    alone, common = terms.first == 0, count >= RARE
+    spread = _exact(terms, spread, common & (spread <= error))
+    fit = common & (spread > 0)
     if fit.sum() > MOST:
-        order = np.argsort(-np.where(fit, np.where(terms.first == 0, np.inf, spread), -1.0), kind="stable")
+        last = np.sort(np.where(fit, np.where(alone, np.inf, spread), -1.0))[-MOST]
+        spread = _exact(terms, spread, fit & ~alone & (np.abs(spread - last) <= error + error.max()))
+        order = np.argsort(-np.where(fit, np.where(alone, np.inf, spread), -1.0), kind="stable")
         fit[order[MOST:]] = False
     return terms.kept(fit)
+
+
+def _spreads(terms: Terms) -> tuple[Floats, Floats, Floats]:
+    """``(m,)`` rows on which each term is not 0, its standard deviation by its moments, and how far that may be off.
+
+    The moments of all products are cross products of the factors and of their squares: a tenth of the time that the
+    products themselves take.
+    """
+    numbers, place = terms.in_products()
+    rows = terms.factors.shape[1]
+    sums = np.zeros((3, len(numbers), len(numbers)))
+    for start in range(0, rows, CHUNK):
+        factors = terms.factors[numbers, start : start + CHUNK]
+        present = (factors != 0).astype(np.float32)
+        sums += [present @ present.T, factors @ factors.T, factors**2 @ (factors**2).T]
+    count, mean, square = sums[:, place[terms.first], place[terms.second]]
+    for term in np.flatnonzero(terms.first == 0):
+        values = terms.factors[terms.second[term]]
+        count[term], mean[term], square[term] = np.count_nonzero(values), values.sum(), values @ values
+    mean, square = mean / rows, square / rows
+    spread = np.sqrt(np.maximum(square - mean**2, 0))
+    return count, spread, ROUNDING * square / np.maximum(spread, np.sqrt(ROUNDING * square) + 1e-300)
+
+
+def _exact(terms: Terms, spread: Floats, chosen: Bools) -> Floats:
+    """The spreads with those of some terms by their values, where rounding may decide."""
+    spread, which = spread.copy(), np.flatnonzero(chosen).astype(np.int32)
+    for start in range(0, len(which), AT_ONCE):
+        part = which[start : start + AT_ONCE]
+        spread[part] = terms.values(slice(None), part).std(axis=0)
+    return spread
 
 
 def same_terms(
@@ -192,19 +235,15 @@ def _factors(design: Design, number: int, control: Control, used: Bools) -> Iter
             yield Factor(name, number, 1 - design.x[:, at].sum(axis=1), "plain")
     elif squared in (design.names[j] for j in at):
         z = design.x[:, at[0]]
-        values = control.values[used]
+        # all quantiles at once: of many rows most of the time goes into them
+        knots, named = (dict(zip(KNOTS, np.quantile(of, KNOTS), strict=True)) for of in (z, control.values[used]))
         for share in KNOTS:
-            yield Factor(
-                _hinge_name(control, "above", values, share), number, np.maximum(z - np.quantile(z, share), 0), "knot"
-            )
+            name = f"{control.name} above {named[share]:.3g}"
+            yield Factor(name, number, np.maximum(z - knots[share], 0), "knot")
         for rank, (above, below) in enumerate(PAIRED):
-            over, under = np.maximum(z - np.quantile(z, above), 0), np.maximum(np.quantile(z, below) - z, 0)
-            yield Factor(_hinge_name(control, "above", values, above), number, over, f"above {rank}")
-            yield Factor(_hinge_name(control, "below", values, below), number, under, f"below {rank}")
-
-
-def _hinge_name(control: Control, side: str, values: Floats, share: float) -> str:
-    return f"{control.name} {side} {np.quantile(values, share):.3g}"
+            over, under = np.maximum(z - knots[above], 0), np.maximum(knots[below] - z, 0)
+            yield Factor(f"{control.name} above {named[above]:.3g}", number, over, f"above {rank}")
+            yield Factor(f"{control.name} below {named[below]:.3g}", number, under, f"below {rank}")
 
 
 def added(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
@@ -216,7 +255,7 @@ def added(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
     width = design.widths[rung]
     if not chosen:
         return design
-    if len(design.y) > MANY:
+    if len(design.y) > BLOCK:
         x = _beside(design, terms, chosen, width)
     else:
         # standardised residuals of the terms, given the controls and the terms before
@@ -235,6 +274,8 @@ def added(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
         widths=(*design.widths[:rung], width + len(chosen)),
         partners={width + place: int(term) for place, term in enumerate(first) if term >= 0},
         terms=tuple(terms.name(k) for k in chosen),
+        levels=None,
+        placed=design.placed[:0],
     )
 
 
@@ -363,7 +404,8 @@ def some_rows(design: Design, applications: Applications, used: Bools) -> tuple[
     )
     of_design = None if design.cluster is None else renumbered(design.cluster[rows])
     x, y = design.x[rows], design.y[rows]
-    return replace(design, x=x, y=y, group=design.group[rows], cluster=of_design), few, np.ones(len(rows), np.bool_)
+    some = replace(design, x=x, y=y, group=design.group[rows], cluster=of_design, levels=None)
+    return some, few, np.ones(len(rows), np.bool_)
 
 
 def of_groups(design: Design, terms: Terms, chosen: list[int], rung: int, room: int) -> list[int]:
@@ -405,14 +447,18 @@ def choose(equation: Equation, terms: Terms, most: int, gram: Floats | None = No
     beside = np.linalg.solve(gram[:p, :p], gram[:p, p:])
     residual_gram, size = gram[p:, p:] - gram[:p, p:].T @ beside, np.diag(gram[p:, p:]).copy()
     residual, critical = equation.residual, norm.isf(LEVEL / (2 * len(score)))
+    # what is left of the chosen terms is at right angles, in the weights, to the columns and to each other
+    orthogonals, sizes = np.empty((most, len(residual))), np.empty(most)
     while len(chosen) < most:
         residual_size = np.diag(residual_gram)
         new = residual_size > NEW * size
         t = np.where(new, np.abs(score) / np.sqrt(np.where(new, residual_size, 1.0) * equation.variance), 0.0)
         best = np.argsort(-t, kind="stable")[:LOOKED_AT].astype(np.int32)
         # residuals of the terms ``(m, k)`` after a weighted regression on the columns ``(m, p)``
-        values, weighted = terms.values(equation.rows, best), columns * equation.weight[:, None]
-        orthogonal = values - columns @ np.linalg.solve(columns.T @ weighted, weighted.T @ values)
+        before, values = orthogonals[: len(chosen)], terms.values(equation.rows, best)
+        weighted = values * equation.weight[:, None]
+        orthogonal = values - columns @ np.linalg.solve(gram[:p, :p], columns.T @ weighted)
+        orthogonal -= before.T @ (before @ weighted / sizes[: len(chosen), None])
         errors = [standard_error(column * residual, equation.cluster) for column in orthogonal.T]
         robust = np.nan_to_num(np.where(new[best], np.abs(orthogonal.T @ residual) / np.maximum(errors, 1e-12), 0.0))
         place = int(robust.argmax())
@@ -425,7 +471,7 @@ def choose(equation: Equation, terms: Terms, most: int, gram: Floats | None = No
             score - residual_gram[:, k] * step,
             residual_gram - np.outer(residual_gram[:, k], residual_gram[k]) / residual_gram[k, k],
         )
-        columns = np.column_stack([columns, column])
+        orthogonals[len(chosen)], sizes[len(chosen)] = column, equation.weight @ column**2
         chosen.append(k)
     return chosen
 
@@ -483,13 +529,16 @@ def _products(equation: Equation, terms: Terms) -> Floats:
 
 def _scores(equation: Equation, terms: Terms) -> Floats:
     """``(m,)`` sums of term times residual."""
-    at = np.flatnonzero(equation.rows)
-    sums = np.zeros((len(terms.factors), len(terms.factors)))
+    at, alone = np.flatnonzero(equation.rows), terms.first == 0
+    numbers, place = terms.in_products()
+    sums, scores = np.zeros((len(numbers), len(numbers))), np.zeros(len(terms.first))
     for start in range(0, len(at), FACTOR_ROWS):
         part = slice(start, start + FACTOR_ROWS)
-        factors = terms.factors[:, at[part]]
-        sums += (factors * equation.residual[part]) @ factors.T
-    scores: Floats = sums[terms.first, terms.second]
+        residual, rows = equation.residual[part], at[part]
+        factors = terms.factors[np.ix_(numbers, rows)]
+        sums += (factors * residual) @ factors.T
+        scores[alone] += [terms.factors[number, rows] @ residual for number in terms.second[alone]]
+    scores[~alone] = sums[place[terms.first[~alone]], place[terms.second[~alone]]]
     return scores
 
 
@@ -544,7 +593,10 @@ def climb(applications: Applications, settings: AdjustedSettings, level: float, 
     rows = complete_rows(applications)
     refused = {group: refusal(applications, rows, group, settings.minimum_events) for group in others(applications)}
     groups = tuple(group for group, reason in refused.items() if not reason)
-    design = build_design(applications, rows, settings.form) if groups else None
+    is_large = rows.used.sum() > BLOCK and not settings.cluster_bootstrap  # which needs every column
+    in_judged = estimators.PLACE in names(applications, judged_rung or 0)
+    absorbed = estimators.PLACE if is_large and not in_judged else ""
+    design = build_design(applications, rows, settings.form, absorbed) if groups else None
     chosen = design
     if design is not None and judged_rung is not None and settings.terms == "selected" and settings.form == "squared":
         chosen = with_terms(design, applications, rows.used, judged_rung)

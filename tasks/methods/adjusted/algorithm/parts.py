@@ -46,6 +46,8 @@ class Split:
     """Whether it is another protected attribute."""
     time: bool = False
     """Whether it is the quarter of the application."""
+    office: bool = False
+    """Whether it says through whom an application went, is no control, and has too few levels for errors by cluster."""
 
 
 def split_of_number(column: str, values: Floats) -> Split:

@@ -8,7 +8,15 @@ from scipy.special import expit
 
 from tasks.methods.adjusted.algorithm.design import Design, independent, renumbered
 from tasks.numerics.arrays import Bools, Floats, Ints
-from tasks.numerics.statistics.regression import Estimate, LogitFit, estimate, fit_logit, share_inside, standard_error
+from tasks.numerics.statistics.regression import (
+    CACHED,
+    Estimate,
+    LogitFit,
+    estimate,
+    fit_logit,
+    share_inside,
+    standard_error,
+)
 
 # --------------------------------------------------------------------------------------------------------------------
 # The propensity score: probability that an applicant is of the group rather than of the reference group.
@@ -250,7 +258,8 @@ def fit_without_folds(x: Floats, y: Floats, fold: Ints, folds: int, start: Float
     fold_coefficients = []
     for first in range(0, len(fold), at_once):
         part = fold[first : first + at_once]
-        in_training = (part[:, None, :] != np.arange(folds, dtype=np.int32)[None, :, None]).reshape(-1, len(x)).T
+        in_training = part.T[:, :, None] != np.arange(folds, dtype=np.int32)
+        in_training = in_training.reshape(len(x), -1)
         fold_coefficients.append(
             _fit_many(x, y, in_training, full_fit.coefficients, full_fit.inverse * folds / (folds - 1))
         )
@@ -273,11 +282,16 @@ def _fit_many(x: Floats, y: Floats, in_training: Bools, start: Floats, curvature
     penalty[0] = 0.0
     moving = np.arange(in_training.shape[1])
     for _ in range(STEPS):
-        residual = x @ b[:, moving]
-        expit(residual, out=residual)
-        np.subtract(y[:, None], residual, out=residual)
-        residual *= in_training if len(moving) == in_training.shape[1] else in_training[:, moving]
-        step = curvature @ (x.T @ residual - penalty * b[:, moving])
+        rows_used = in_training if len(moving) == in_training.shape[1] else in_training[:, moving]
+        score = -penalty * b[:, moving]
+        for first in range(0, len(x), CACHED):
+            rows = slice(first, first + CACHED)
+            residual = x[rows] @ b[:, moving]
+            expit(residual, out=residual)
+            np.subtract(y[rows, None], residual, out=residual)
+            residual *= rows_used[rows]
+            score += x[rows].T @ residual
+        step = curvature @ score
         b[:, moving] += step
         moving = moving[~(np.abs(step).max(axis=0) <= SMALL)]
         if not len(moving):

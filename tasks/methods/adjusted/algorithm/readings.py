@@ -91,6 +91,9 @@ class Undecided:
     Per application that the reference group's rule would decide: what it leaves undecided as well dilutes the effect.
     """
     of_denied: Error
+    as_approved: float
+    """The same, denied alone: the excess counts as approved (Horowitz and Manski 2000: it may be either)."""
+    of_approved: Error
 
     @property
     def differs(self) -> bool:
@@ -100,8 +103,8 @@ class Undecided:
 
 def undecided_rules(
     x: Floats, denied: Bools, undecided: Bools, reference: Bools, weight: Floats | None
-) -> tuple[Rule, Rule]:
-    """The reference group's rule of ending without a decision, and of ending so or denied.
+) -> tuple[Rule, ...]:
+    """The reference group's rules of ending without a decision, of ending so or denied, and of ending denied.
 
     Args:
         x: ``(n, k)`` columns of all applications, intercept first.
@@ -110,26 +113,25 @@ def undecided_rules(
         reference: ``(n,)`` of the reference group.
         weight: ``(n,)`` how many files each complete one stands for.
     """
-    ended, either = (
-        rule_of(x, outcome.astype(np.float64), reference, weight) for outcome in (undecided, denied | undecided)
-    )
-    return ended, either
+    outcomes = undecided, denied | undecided, denied & ~undecided
+    return tuple(rule_of(x, outcome.astype(np.float64), reference, weight) for outcome in outcomes)
 
 
-def undecided_effect(rules: tuple[Rule, Rule], members: Bools, cluster: Ints | None) -> Undecided:
-    """Both estimates of a group over all applications with complete columns.
+def undecided_effect(rules: tuple[Rule, ...], members: Bools, cluster: Ints | None) -> Undecided:
+    """All estimates of a group over all applications with complete columns.
 
     Args:
         rules: as ``undecided_rules`` gives them.
         members: ``(n,)`` of the group.
         cluster: ``(n,)`` from 0, or None.
     """
-    excess, as_denied = (effect_on(rule, members) for rule in rules)
+    excess, *effects = (effect_on(rule, members) for rule in rules)
     decided = max(1 - excess.expected, LEAST_DECIDED)
-    value = as_denied.value / decided
-    influence = (as_denied.influence + value * excess.of_expected) / decided
-    errors = [error_of(of, members, rules[0].reference, cluster) for of in (excess.influence, influence)]
-    return Undecided(excess.value, errors[0], value, errors[1])
+    values = [effect.value / decided for effect in effects]
+    shifted = [effect.influence + value * excess.of_expected for effect, value in zip(effects, values, strict=True)]
+    influences = excess.influence, *(of / decided for of in shifted)
+    errors = [error_of(of, members, rules[0].reference, cluster) for of in influences]
+    return Undecided(excess.value, errors[0], values[0], errors[1], values[1], errors[2])
 
 
 def undecided_rates(counts: tuple[int, int], reference_counts: tuple[int, int], effect: Effect) -> Undecided:
@@ -138,12 +140,11 @@ def undecided_rates(counts: tuple[int, int], reference_counts: tuple[int, int], 
     variance = share * (1 - share) / counts[1] + of_reference * (1 - of_reference) / reference_counts[1]
     squares = float(effect.influence @ effect.influence)
     excess, decided = share - of_reference, max(1 - of_reference, LEAST_DECIDED)
-    return Undecided(
-        excess,
-        Error(math.sqrt(variance)),
-        (effect.value * (1 - share) + excess) / decided,
-        Error(math.sqrt(squares + variance) / decided),
+    of_counted = Error(math.sqrt(squares + variance) / decided)
+    as_denied, as_approved = (
+        (effect.value * (1 - share) + shift) / decided for shift in (excess, -excess * effect.expected)
     )
+    return Undecided(excess, Error(math.sqrt(variance)), as_denied, of_counted, as_approved, of_counted)
 
 
 def worst_of_missing(effect: float, share: float, denied: float) -> tuple[float, float]:
@@ -198,6 +199,8 @@ class Carriers:
     @classmethod
     def of(cls, rule: Rule, columns: Mapping[str, Ints], cluster: Ints | None) -> "Carriers":
         """The rules, each fitted once for all groups."""
+        if not columns:
+            return cls(slice(None), rule, {}, cluster)
         rows = slice(None, None, 1 + len(rule.y) // CARRIER_ROWS)
         base = rule_of(rule.x[rows], rule.y[rows], rule.reference[rows], start=rule.coefficients)
         without = {name: (without_columns(base, places), places) for name, places in columns.items() if len(places)}
@@ -206,7 +209,7 @@ class Carriers:
     def on(self, members: Bools) -> dict[str, Carrier]:
         """What of the effect on a group goes through each column."""
         of_group = members[self.rows]
-        if not of_group.any():
+        if not self.without or not of_group.any():
             return {}
         effect, either_side = effect_on(self.base, of_group), of_group | self.base.reference
         out = {}

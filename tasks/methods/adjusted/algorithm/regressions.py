@@ -55,6 +55,12 @@ class LinearFit:
     """Residual degrees of freedom."""
     clusters: int = 0
 
+    def ordered(self, columns: Longs) -> "LinearFit":
+        """The same fit with its columns in another order, ``(p,)`` places in this one."""
+        at = np.ix_(columns, columns)
+        cr1 = None if self.cr1 is None else self.cr1[at]
+        return LinearFit(self.coefficients[columns], self.classical[at], self.hc1[at], cr1, self.df, self.clusters)
+
     @property
     def robust(self) -> Floats:
         """``(p, p)`` CR1 with clusters, else HC1."""

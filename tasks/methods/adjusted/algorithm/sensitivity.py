@@ -119,6 +119,35 @@ def _ratio(denial: float, effect: float) -> float:
 
 
 # --------------------------------------------------------------------------------------------------------------------
+# Matched pairs: how much a hidden difference inside of pairs may change the odds of being a member (Rosenbaum 2002,
+# Observational Studies, section 4.3.2: the bound of McNemar's test, whose signs are binomial).
+
+
+def p_of_pairs(denied: int, other_denied: int, gamma: float = 1.0) -> float:
+    """Largest one-sided p of discordant pairs, if a hidden column multiplies the odds in a pair by at most ``gamma``.
+
+    Args:
+        denied: pairs of which the member alone was denied.
+        other_denied: pairs of which the other one alone was.
+        gamma: 1 without a hidden column.
+    """
+    return float(scipy.stats.binom.sf(denied - 1, denied + other_denied, gamma / (1 + gamma)))
+
+
+def gamma_of_pairs(denied: int, other_denied: int, alpha: float = 0.05) -> float:
+    """The largest gamma at which p is at most ``alpha``; NaN where p is above it without any hidden column.
+
+    P(X >= b) of a binomial X of n = b + c with chance q equals I_q(b, c + 1), which the inverse of that beta
+    distribution solves for q = gamma / (1 + gamma). It is finite also without a pair of which the other alone was
+    denied.
+    """
+    if not denied or p_of_pairs(denied, other_denied) > alpha:
+        return math.nan
+    chance = float(scipy.stats.beta.ppf(alpha, denied, other_denied + 1))
+    return chance / (1 - chance)
+
+
+# --------------------------------------------------------------------------------------------------------------------
 # Confounders as strong as a column in the data, or 2 or 3 times so (Cinelli and Hazlett 2020, section 4.4).
 #
 # A declared column is all its columns of the design together: number and square, or the indicators of its categories.

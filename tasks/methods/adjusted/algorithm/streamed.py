@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit, log_expit
 
+from tasks.methods.adjusted.algorithm.design import Levels
 from tasks.methods.adjusted.algorithm.regressions import CollinearError, LinearFit, cr1_factor, sandwich
 from tasks.numerics.arrays import Floats, Ints
 
@@ -23,13 +24,41 @@ class Batch:
     """``(m, p)`` design with its intercept."""
     cluster: Ints | None = None
     """``(m,)`` cluster of each row, numbered from 0 over all batches; None for independent rows."""
-    level: Ints | None = None
-    """``(m,)`` level of the fixed effect that is to be taken out, numbered in the same way."""
+    levels: Levels | None = None
+    """Fixed effects: indicators that follow the columns of ``x``."""
 
     def rows(self, chosen: slice) -> "Batch":
         """Some of its rows."""
-        ids = (None if values is None else values[chosen] for values in (self.cluster, self.level))
-        return Batch(self.y[chosen], self.x[chosen], *ids)
+        cluster = None if self.cluster is None else self.cluster[chosen]
+        levels = None if self.levels is None else self.levels.rows(chosen)
+        return Batch(self.y[chosen], self.x[chosen], cluster, levels)
+
+    @property
+    def width(self) -> int:
+        """Columns and indicators."""
+        columns: int = self.x.shape[1]
+        return columns + (0 if self.levels is None else self.levels.count)
+
+    def sums(self, values: Floats) -> Floats:
+        """``(p,)`` sums of every column times values ``(m,)``."""
+        dense: Floats = self.x.T @ values
+        return dense if self.levels is None else np.append(dense, self.levels.sums(values[:, None]))
+
+    def fitted(self, coefficients: Floats) -> Floats:
+        """``(m,)`` linear predictor of coefficients ``(p,)``."""
+        if self.levels is None:
+            return self.x @ coefficients
+        return self.x @ coefficients[: self.x.shape[1]] + self.levels.of(coefficients[self.x.shape[1] :])
+
+    def products(self, weight: Floats | None = None) -> Floats:
+        """``(p, p)`` cross products of all columns; ``weight`` ``(m,)`` is that of each row in a column."""
+        weighted = self.x if weight is None else self.x * weight[:, None]
+        dense: Floats = weighted.T @ weighted
+        if self.levels is None:
+            return dense
+        square = None if weight is None else weight**2
+        beside = self.levels.sums(self.x if square is None else self.x * square[:, None])
+        return np.block([[dense, beside.T], [beside, self.levels.products(square)]])
 
 
 Batches = Callable[[], Iterator[Batch]]
@@ -59,14 +88,19 @@ class ClusterSums:
         self.sums: Floats = np.zeros((0, columns))
         self.rows: Floats = np.zeros(0)
 
-    def add(self, scores: Floats, cluster: Ints) -> None:
-        """Add the scores of a batch to the sums of their clusters."""
-        levels = max(len(self.rows), int(cluster.max(initial=-1)) + 1)
-        new_levels = levels - len(self.rows)
-        self.sums, self.rows = np.pad(self.sums, ((0, new_levels), (0, 0))), np.pad(self.rows, (0, new_levels))
-        for column in range(self.sums.shape[1]):
-            self.sums[:, column] += np.bincount(cluster, scores[:, column], levels)
-        self.rows += np.bincount(cluster, minlength=levels)
+    def add(self, batch: Batch, residuals: Floats, cluster: Ints) -> None:
+        """Add the scores of a batch, column times residual ``(m,)``, to the sums of their clusters."""
+        clusters = max(len(self.rows), int(cluster.max(initial=-1)) + 1)
+        new = clusters - len(self.rows)
+        self.sums, self.rows = np.pad(self.sums, ((0, new), (0, 0))), np.pad(self.rows, (0, new))
+        for place, column in enumerate(batch.x.T):
+            self.sums[:, place] += np.bincount(cluster, column * residuals, clusters)
+        if batch.levels is not None:
+            first, indicators = batch.x.shape[1], batch.levels.count
+            for code in batch.levels.codes:
+                has_one = code < indicators
+                np.add.at(self.sums, (cluster[has_one], first + code[has_one]), residuals[has_one])
+        self.rows += np.bincount(cluster, minlength=clusters)
 
     @property
     def clusters(self) -> int:
@@ -87,13 +121,12 @@ class Meat:
         self.of_rows: Floats = np.zeros((columns, columns))
         self.by_cluster: ClusterSums | None = None
 
-    def add(self, x: Floats, residuals: Floats, cluster: Ints | None) -> None:
+    def add(self, batch: Batch, residuals: Floats) -> None:
         """Add the scores x * residual of a batch."""
-        scores = x * residuals[:, None]
-        self.of_rows += scores.T @ scores
-        if cluster is not None:
-            self.by_cluster = self.by_cluster or ClusterSums(x.shape[1])
-            self.by_cluster.add(scores, cluster)
+        self.of_rows += batch.products(residuals)
+        if batch.cluster is not None:
+            self.by_cluster = self.by_cluster or ClusterSums(batch.width)
+            self.by_cluster.add(batch, residuals, batch.cluster)
 
     @property
     def robust(self) -> Floats:
@@ -112,15 +145,15 @@ COLLINEAR = 1e-12
 """A column of which the others leave so small a share of its squared length is collinear."""
 
 
-def fit_batches(batches: Batches, absorbed: int = 0) -> LinearFit:
+def fit_batches(batches: Batches) -> LinearFit:
     """The fit of ``fit_linear`` on all rows together, in two passes.
 
     The second pass takes residuals, whose cross products with the columns also correct the coefficients for what
     rounding of the cross products has cost them (one step of iterative refinement).
 
     Args:
-        batches: Rows, with clusters for CR1.
-        absorbed: Parameters that were taken out beforehand (levels of a fixed effect).
+        batches: Rows, with clusters for CR1. Their fixed effects are fitted as columns of indicators would be, at the
+            cost of one number a row.
 
     Raises:
         CollinearError: A column is a combination of the others, or there are no more rows than columns.
@@ -128,21 +161,21 @@ def fit_batches(batches: Batches, absorbed: int = 0) -> LinearFit:
     n, gram, moments = 0, np.zeros((0, 0)), np.zeros(0)
     for batch in batches():
         if n == 0:
-            gram, moments = np.zeros((batch.x.shape[1],) * 2), np.zeros(batch.x.shape[1])
+            gram, moments = np.zeros((batch.width, batch.width)), np.zeros(batch.width)
         n += len(batch.y)
-        gram += batch.x.T @ batch.x
-        moments += batch.x.T @ batch.y
-    df = n - len(moments) - absorbed
+        gram += batch.products()
+        moments += batch.sums(batch.y)
+    df = n - len(moments)
     if df < 1:
-        raise CollinearError(f"{n} rows are too few for {len(moments) + absorbed} columns")
+        raise CollinearError(f"{n} rows are too few for {len(moments)} columns")
     bread = inverse(gram)
     coefficients = bread @ moments
     meat, squares, remaining_moments = Meat(len(moments)), 0.0, np.zeros(len(moments))
     for batch in batches():
-        residuals = batch.y - batch.x @ coefficients
+        residuals = batch.y - batch.fitted(coefficients)
         squares += float(residuals @ residuals)
-        remaining_moments += batch.x.T @ residuals
-        meat.add(batch.x, residuals, batch.cluster)
+        remaining_moments += batch.sums(residuals)
+        meat.add(batch, residuals)
     refined = coefficients + bread @ remaining_moments
     hc1, by = sandwich(bread, meat.of_rows, n / df), meat.by_cluster
     if by is None:
@@ -333,7 +366,7 @@ def logit_effects(batches: Batches, coefficients: Floats, groups: Sequence[int])
         fitted = expit(linear)
         half = batch.x * np.sqrt(_slope(fitted))[:, None]
         information += half.T @ half
-        meat.add(batch.x, batch.y - fitted, batch.cluster)
+        meat.add(batch, batch.y - fitted)
         separated |= bool(np.any((fitted < BEYOND) | (fitted > 1 - BEYOND)))
         n += len(linear)
         _add(sums, batch, linear, coefficients, list(groups))
@@ -384,7 +417,7 @@ def _average(total: float, gradient: Floats, rows: int, covariance: Floats) -> A
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Fixed effects without dummies: the within transformation (Frisch, Waugh and Lovell).
+# Several fixed effects without dummies: the within transformation (Frisch, Waugh and Lovell).
 #
 # An intercept and whatever does not vary within a level become zero: leave them out of the design.
 
@@ -392,35 +425,6 @@ def _average(total: float, gradient: Floats, rows: int, covariance: Floats) -> A
 MOST_ROUNDS = 10_000
 APART = 1e-12
 """Rounds end when no value moves by more than this share of its column's standard deviation."""
-
-
-def demeaned(batches: Batches) -> tuple[Batches, int]:
-    """The same rows less the means of their level, and the number of levels; one pass, and one more for each use.
-
-    Raises:
-        ValueError: A batch has no levels.
-    """
-    sums: ClusterSums | None = None
-    for batch in batches():
-        values = np.column_stack([batch.y, batch.x])
-        sums = sums or ClusterSums(values.shape[1])
-        sums.add(values, _levels(batch.level))
-    if sums is None:
-        return batches, 0
-    means = sums.sums / np.maximum(sums.rows, 1)[:, None]
-
-    def less_means() -> Iterator[Batch]:
-        for batch in batches():
-            of = means[_levels(batch.level)]
-            yield replace(batch, y=batch.y - of[:, 0], x=batch.x - of[:, 1:])
-
-    return less_means, sums.clusters
-
-
-def _levels(level: Ints | None) -> Ints:
-    if level is None:
-        raise ValueError("rows without levels have no fixed effect to be taken out")
-    return level
 
 
 def within(values: Floats, effects: Sequence[Ints]) -> Floats:

@@ -355,6 +355,8 @@ class Mitigated:
     """Why there is no net, and so no consistency; empty where there is one."""
     repair: Repair | None = None
     """How inputs are changed by group before the net sees them; None where it takes them as they are."""
+    expected: Floats | None = None
+    """``(t,)`` probability of a favourable decision, where decisions are drawn."""
 
 
 class NetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -399,7 +401,10 @@ def threshold_optimizer(split: Split, settings: TrainingSettings) -> Mitigated:
     )
     model.fit(split.inputs, split.favourable.astype(np.int64), sensitive_features=split.protected)
     predicted = model.predict(split.test_inputs, sensitive_features=split.test_protected, random_state=settings.seed)
-    return Mitigated(np.asarray(predicted) > 0, None, None, _DRAWN)
+    # fairlearn's name for the probabilities that predict() draws from; its test holds them against the draws
+    drawn_from = model._pmf_predict(split.test_inputs, sensitive_features=split.test_protected)
+    expected = np.asarray(drawn_from, np.float64)[:, 1]
+    return Mitigated(np.asarray(predicted) > 0, None, None, _DRAWN, expected=expected)
 
 
 def exponentiated_gradient(split: Split, settings: TrainingSettings, fits: int = 50) -> Mitigated:
@@ -409,7 +414,8 @@ def exponentiated_gradient(split: Split, settings: TrainingSettings, fits: int =
     predicted = np.asarray(model.predict(split.test_inputs, random_state=settings.seed)) > 0
     weighted = zip(model.weights_, model.predictors_, strict=True)
     accepts = sum(weight * classifier.predict(split.test_inputs) for weight, classifier in weighted if weight > 0)
-    return Mitigated(predicted, np.asarray(accepts, np.float64), None, _MIXED)
+    accepted = np.asarray(accepts, np.float64)
+    return Mitigated(predicted, accepted, None, _MIXED, expected=np.clip(accepted, 0.0, 1.0))
 
 
 def grid_search(split: Split, settings: TrainingSettings, fits: int = 10) -> Mitigated:

@@ -1,7 +1,7 @@
 """Pairs of comparable applicants, their CEC scores, and tallies."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -228,6 +228,8 @@ def reference_weights(financial: Floats, label: Bools) -> Floats:
 def score_pairs(explained: ModelView, model_views: tuple[View, ...], rows: Longs, to: int) -> Scored:
     """Match ``(r,)`` rows with the group ``to`` and compare the explanations of each pair.
 
+    The score and its floor are means over the ``matching.k`` nearest rows; all else is of the nearest alone.
+
     Args:
         explained: Models and their inputs.
         model_views: Its ``views``.
@@ -252,8 +254,13 @@ def score_pairs(explained: ModelView, model_views: tuple[View, ...], rows: Longs
             matching.reason,
         )
         reason[positions] = np.where(matching.matched, NO_BASELINE, matching.reason)
+        several = np.full((n, view.index.matching.k), nearest.UNMATCHED)
+        if view.index.matching.k > 1:
+            several[positions] = nearest.match_several(view.index, rows[positions], to)
         for at, baseline_rows in _cells(view, rows, positions[matching.matched]):
             part = _compare(explained, view, rows[at], matches.match[at], baseline_rows)
+            if view.index.matching.k > 1:
+                part = _averaged(part, explained, view, rows[at], several[at], baseline_rows)
             for measure in fields(Compared):
                 getattr(compared, measure.name)[at] = getattr(part, measure.name)
             reason[at] = np.where(np.isnan(part.cec), NO_DIRECTION, "")
@@ -291,6 +298,22 @@ def _compare(explained: ModelView, view: View, row: Longs, match: Longs, baselin
         incompleteness=np.maximum(*np.split(error, 2)),
         parted=divergence(first, other, explained.feature_of_column, len(explained.features)),
     )
+
+
+def _averaged(
+    part: Compared, explained: ModelView, view: View, row: Longs, several: Longs, baseline_rows: Longs
+) -> Compared:
+    """The same pairs with score and floor as means over several matches ``(b, k)``; those without a score count not."""
+    compared = [
+        _compare(explained, view, row, np.where(match == nearest.UNMATCHED, row, match), baseline_rows)
+        for match in several.T
+    ]
+    absent = several.T == nearest.UNMATCHED
+    scores, floors = (
+        np.ma.masked_invalid(np.where(absent, np.nan, [getattr(pair, name) for pair in compared]))
+        for name in ("cec", "floor")
+    )
+    return replace(part, cec=scores.mean(axis=0).filled(np.nan), floor=floors.mean(axis=0).filled(np.nan))
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -311,14 +311,15 @@ def _cover(
     """Close the factuals that ``pick`` covers within the level, and take their rows from every other candidate."""
     part = np.searchsorted(cuts[:, 1], pick, side="right") - 1
     first, start, width = cuts[part, 0], cuts[part, 1], cuts[part + 1, 1] - cuts[part, 1]
+    gain, at = remaining_gain[start : start + width], np.uint8(limit)
     for i in range(first, cuts[part + 1, 0]):
         pairs = cuts[part, 2] + (i - first) * width
         if turns[i] >= 0 or level[pairs + pick - start] > limit:
             continue
         turns[i] = turn
-        for j in range(width):
-            if level[pairs + j] <= limit:
-                remaining_gain[start + j] -= weight[i]
+        row = level[pairs : pairs + width]
+        for j in range(width):  # without a branch, so that the compiler takes several at once
+            gain[j] -= weight[i] if row[j] <= at else 0
 
 
 # --------------------------------------------------------------------------------------------------------------------

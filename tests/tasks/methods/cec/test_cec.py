@@ -149,6 +149,30 @@ def test_scores_are_those_of_the_loop(seed):
         assert told.incompleteness[i] < 1e-9
 
 
+def test_with_several_matches_score_and_floor_are_their_mean():
+    audited = random_audit(3)
+    one = scored_of(audited.explained, audited.group)
+    few = scored_of(audited.explained, audited.group, matching=Matching(None, k=4))
+    floors, e = list(floors_by_hand(audited)), audited.explained
+    assert few.matches.match.tolist() == one.matches.match.tolist()
+    assert few.compared.flip == pytest.approx(one.compared.flip, nan_ok=True)
+    compared = 0
+    for i, row in enumerate(few.matches.row):
+        if few.reason[i]:
+            continue
+        pool, (z, w) = e.pools[e.explainer[row]], floors[e.explainer[row]]
+        cell = [j for j in np.flatnonzero(pool) if audited.group[j] == 0 and e.label[j] == e.label[row]]
+        own = [j for j in np.flatnonzero(pool) if audited.group[j] == audited.group[row] and e.label[j] == e.label[row]]
+        near, model = sorted(cell, key=lambda j: np.linalg.norm(z[j] - z[row]))[:4], e.models[e.explainer[row]]
+        baseline = e.x[own].mean(axis=0)[None]
+        g, *others = (direction(model.attribute(e.x[[j]], baseline)[0]) for j in (row, *near))
+        assert few.compared.cec[i] == pytest.approx(np.mean([np.linalg.norm(g - h) / 2 for h in others]))
+        r, *lines = (direction(w * (z[j] - z[own].mean(axis=0))) for j in (row, *near))
+        assert few.compared.floor[i] == pytest.approx(np.mean([np.linalg.norm(r - s) / 2 for s in lines]))
+        compared += len(near) > 1
+    assert compared > 5
+
+
 def test_batches_make_no_difference(monkeypatch):
     audited = random_audit(1)
     whole = scored_of(audited.explained, audited.group).compared
@@ -512,6 +536,10 @@ def test_the_order_of_rows_makes_no_difference():
 def test_settings_are_checked():
     with pytest.raises(ValueError, match="the lower first"):
         CecSettings(winsorise=(0.9, 0.1))
+    for kept in ({}, {"relabelled_draws": 0, "refits": 2}, {"relabelled_draws": 0, "replacement": False}):
+        with pytest.raises(ValueError, match="the nearest applicant alone"):
+            CecSettings(k=2, **kept)
+    assert Matching.of(CecSettings(k=2, relabelled_draws=0)).k == 2
     assert Matching.of(CecSettings(**CecSettings.paper)) == Matching(None)
     assert nearest.Matching() == Matching.of(CecSettings())
 

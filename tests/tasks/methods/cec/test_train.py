@@ -41,6 +41,7 @@ TRAINING = {
     "mitigations": ["threshold_optimizer", "disparate_impact_remover"],
 }
 SPEC = {
+    "methods__adjusted": "null",
     "methods__fgce": "null",
     "methods__cst": "null",
     "columns__income__role": "financial",

@@ -19,7 +19,9 @@ from tasks.pipeline.validation import validate
 from tasks.plan import plan
 
 OTHERS = {f"methods.{name}": "null" for name in ("fgce", "cst", "cec", "gcfn", "raguel")}
-LINEAR = "{form: linear, estimators: [logit, lpm], blocks: {terms: [loanamt, loanprc, term, multi, cosign], "
+DIRECTED = "[appinc, loanprc, obrat, hrat, chist, pubrec, mortlat1, mortlat2]"
+LINEAR = f"{{form: linear, comparators: {{columns: {DIRECTED}}}, estimators: [logit, lpm], "
+LINEAR += "blocks: {terms: [loanamt, loanprc, term, multi, cosign], "
 LINEAR += (
     "finances: [appinc, hrat, obrat, unem, dep, self, sch], history: [chist, pubrec, mortno, mortlat1, mortlat2]}}"
 )
@@ -47,6 +49,33 @@ GOLDEN = {
     ("Black", "terms + finances + history"): (2.504, 0.1326, 0.0333, 0.0955, 0.1309, 0.118, 2.77),
     ("Hispanic", "terms + finances + history"): (2.409, 0.1068, 0.0366, 0.0904, 0.1020, 0.074, 3.05),
 }
+
+
+def test_comparator_files_of_boston_and_the_control_comparison(boston: dict[str, pd.DataFrame]) -> None:
+    """Specification of lending, section 6: 56 % of 64, 73 % of 154, and 60 % of these an approved Black one."""
+    files = boston["compared_files"].set_index(["group", "to_group"])
+    shares = {pair: (files.loc[pair, "n"], round(100 * files.loc[pair, "matched"])) for pair in files.index}
+    assert shares["Black", "white"] == (64, 56)
+    assert shares["white", "white"] == (154, 73)
+    assert shares["white", "Black"] == (154, 60)
+    of_black = files.loc[("Black", "white")]
+    assert [of_black[name] for name in ("pairs", "member_denied", "other_denied")] == [148, 28, 22]
+    assert of_black["p"] > 0.05
+    assert files.loc[("white", "Black"), ["pairs", "gamma"]].isna().all()
+    pairs = boston["comparators"].query("group == 'Black' and rank == 1")
+    assert len(pairs) == files.loc[("Black", "white"), "events"]
+    applications = boston["applications"].set_index("row_id")
+    denied, approved = (applications.loc[pairs[name]] for name in ("row_id", "other_row_id"))
+    assert not denied["favourable"].any()
+    assert approved["favourable"].all()
+    assert (approved["appinc"].to_numpy() <= denied["appinc"].to_numpy()).all()
+    assert (approved["loanprc"].to_numpy() >= denied["loanprc"].to_numpy()).all()
+
+
+def test_a_column_without_a_direction_has_no_better_and_no_worse() -> None:
+    text = (REPOSITORY / "data" / "audits" / "boston1990.yaml").read_text()
+    with pytest.raises(SpecError, match="'term' has no direction"):
+        read_spec(text, "spec.yaml", {"methods.adjusted": "{comparators: {columns: [term]}}"})
 
 
 @pytest.mark.parametrize(("at", "golden"), GOLDEN.items(), ids=lambda each: str(each)[:40])
@@ -263,6 +292,20 @@ def test_several_lenders_are_clusters_and_a_single_one_is_none(tmp_path: Path) -
             errors.append(found.query("estimator == 'lpm'")["se"].tolist())
     assert errors[0] == errors[1] == errors[3]
     assert all(clustered != each for clustered, each in zip(errors[2], errors[3], strict=True))
+
+
+def test_few_branches_are_no_clusters_and_a_second_estimate_compares_inside_them(tmp_path: Path) -> None:
+    own = {"columns__branch": "{type: nominal, role: excluded, block: none}", "model__kind": "none"}
+    inside = []
+    for branches in (4, 40):
+        text = small_loans(tmp_path)
+        frame = loans(900).assign(branch=[f"B{i % branches}" for i in range(900)])
+        frame.to_csv(tmp_path / "loans.csv", index=False)
+        tables = audited(text, **own, methods__adjusted="{estimators: [lpm]}")
+        inside.append(
+            ("office" in set(tables["readings"]["reading"]), tables["judged_effects"]["cluster"].notna().all())
+        )
+    assert inside == [(True, False), (False, True)]
 
 
 def test_a_linear_difference_far_from_any_probability_is_told_and_ends_no_audit(tmp_path: Path) -> None:

@@ -12,7 +12,12 @@ ROWS = 600
 
 
 def drawn(seed=0, n=ROWS):
-    """Intercept, two groups, income in dollars, three more columns; 17 clusters, 11 levels."""
+    """Intercept, two groups, income in dollars, three more columns; 17 clusters."""
+    return drawn_in_levels(seed, n)[0]
+
+
+def drawn_in_levels(seed=0, n=ROWS):
+    """The same, and one of 11 levels of each row."""
     rng = np.random.default_rng(seed)
     group = rng.choice(3, n, p=[0.6, 0.25, 0.15])
     numbers = rng.normal(size=(n, 3))
@@ -20,7 +25,7 @@ def drawn(seed=0, n=ROWS):
     cluster, level = rng.integers(0, 17, n).astype(np.int32), rng.integers(0, 11, n).astype(np.int32)
     linear = -1.3 + 0.7 * x[:, 1] - 0.4 * x[:, 2] + numbers @ [0.8, -0.5, 0.1] + 0.1 * level
     y = (rng.random(n) < 1 / (1 + np.exp(-linear))).astype(float)
-    return Batch(y, x, cluster, level)
+    return Batch(y, x, cluster), level
 
 
 def split(whole, cuts):

@@ -163,7 +163,7 @@ def test_a_column_of_zeros_is_no_direction_and_nothing_is_divided_by_it(
     many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With many rows the products are summed in parts. Units do not matter, and the first row counts."""
-    monkeypatch.setattr(design, "MANY", many)
+    monkeypatch.setattr(design, "BLOCK", many)
     x, first = RNG.normal(size=N), (np.arange(N) == 0).astype(float)
     columns = [np.ones(N), np.zeros(N), x, 1e-7 * x + 1e-9, 1e-9 * RNG.normal(size=N), 1e9 * x - 3, first]
     assert independent(np.column_stack(columns)).tolist() == [True, False, True, False, True, False, True]
@@ -174,7 +174,7 @@ def test_a_column_of_zeros_is_no_direction_and_nothing_is_divided_by_it(
 def test_a_column_is_a_combination_where_so_small_a_share_of_it_is_left(
     many: int, share: float, kept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(design, "MANY", many)
+    monkeypatch.setattr(design, "BLOCK", many)
     x, noise = np.linalg.qr(RNG.normal(size=(N, 2)))[0].T
     near = x + np.sqrt(share * design.COLLINEAR) * noise
     assert independent(np.column_stack([x, near])).tolist() == [True, kept]

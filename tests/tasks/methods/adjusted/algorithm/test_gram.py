@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -13,7 +14,7 @@ from tasks.methods.adjusted.algorithm.regressions import CollinearError, fit_lin
 from tasks.methods.adjusted.algorithm.streamed import fit_batches
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(cuts=cuts, seed=st.integers(0, 1_000), clustered=st.booleans())
 def test_any_split_gives_the_fit_in_one_piece(cuts, seed, clustered):
     whole = drawn(seed)

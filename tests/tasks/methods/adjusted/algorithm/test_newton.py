@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -19,7 +20,7 @@ def standardised(seed=0, n=600):
     return replace(whole, x=whole.x / [1, 1, 1, 60_000, 1, 1, 1])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(cuts=cuts, seed=st.integers(0, 1_000), clustered=st.booleans())
 def test_any_split_gives_the_fit_and_the_effects_in_one_piece(cuts, seed, clustered):
     whole = drawn(seed)

@@ -115,6 +115,18 @@ def test_applications_that_end_alike_without_a_decision_dilute_no_effect():
     assert examined.excess.as_denied == pytest.approx(whole, abs=0.02)  # 0.7 times it, undivided
 
 
+def test_approvals_that_are_not_taken_are_an_excess_that_counts_as_approved():
+    files = lender(7, n=6000)
+    whole = only(files).effect.value
+    member = files.group == 1
+    ended = np.random.default_rng(8).random(len(files.denied)) < np.where(member & ~files.denied, 0.4, 0.03)
+    examined = only(replace(files, denied=files.denied & ~ended, undecided=ended))
+    assert examined.effect.value > whole + 0.05
+    assert examined.readings["undecided_approved"].value == pytest.approx(whole, abs=0.02)
+    gone = emptied(replace(files, denied=files.denied & ~ended, undecided=ended), ended)
+    assert only(gone).readings["undecided_approved"].value == pytest.approx(whole, abs=0.03)
+
+
 def test_undecided_files_without_columns_are_counted_all_the_same():
     files = lender(4)
     undecided = (files.group == 1) & (np.random.default_rng(3).random(len(files.denied)) < 0.2)
@@ -151,6 +163,12 @@ def test_a_rule_that_gets_stricter_is_no_effect_inside_the_quarters():
     blind = only(replace(files, denied=denied, splits=(replace(quarter, time=False), product)))
     assert "time" not in blind.readings
     assert min(part.value for part in blind.parts if part.column == "product") > 0.04
+    branch = Split("branch", tuple("1234"), late.astype(np.int32), office=True)
+    few = only(replace(files, denied=denied, splits=(branch, product)))
+    assert few.readings["office"].value == pytest.approx(examined.readings["time"].value, abs=1e-9)
+    assert [part.value for part in few.parts if part.column == "product"] == pytest.approx(
+        [part.value for part in examined.parts if part.column == "product"]
+    )
 
 
 def test_a_carrier_tells_the_group_and_the_effect_that_goes_through_it():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t as student
@@ -38,7 +39,7 @@ def found(seed=0):
     return sensitivity(fit_linear(y, x), fit_linear(x[:, GROUP], np.delete(x, GROUP, axis=1)), GROUP, NAMED)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_a_confounder_of_known_strength_moves_the_estimate_to_where_it_is_with_it(seed):
     y, x, unseen = drawn(seed)

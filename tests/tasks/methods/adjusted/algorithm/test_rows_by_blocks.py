@@ -1,14 +1,15 @@
 """Many rows: fits by blocks, begun at a sample, with terms chosen on some rows, are those of all rows at once."""
 
 from collections.abc import Iterator
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
 from research.bench.timed_ladder import LIMITS, applications_of, drawn
-from tasks.methods.adjusted.algorithm import design, estimators, examined, ladder, regressions
-from tasks.methods.adjusted.algorithm.design import build_design, complete_rows
+from tasks.methods.adjusted.algorithm import design, estimators, examined, ladder, propensity, regressions
+from tasks.methods.adjusted.algorithm.design import Block, Control, build_design, complete_rows
 from tasks.methods.adjusted.algorithm.examined import Examined, Rules, examine
 from tasks.methods.adjusted.algorithm.ladder import Ladder, climb, some_rows
 from tasks.methods.adjusted.settings import AdjustedSettings
@@ -27,16 +28,26 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """What counts as many rows, and what is summed at a time, is less than these."""
-    for module in (regression, design, examined, ladder, estimators, regressions):
+    for module in (regression, examined, ladder, estimators, regressions):
         monkeypatch.setattr(module, "MANY", 700)
-    for module in (regression, estimators):
+    for module in (regression, design, ladder, estimators):
         monkeypatch.setattr(module, "BLOCK", 300)
+    for module in (regression, propensity):
+        monkeypatch.setattr(module, "CACHED", 128)
     monkeypatch.setattr(regression, "SAMPLE", 350)
 
 
 def climbed() -> Ladder:
-    settings = AdjustedSettings(splits=1, terms="none")
-    return climb(applications_of(drawn(ROWS)), settings, 0.95, np.random.default_rng(3))
+    """With fixed effects of states and of two lenders, one of which a control tells, and a rung above them."""
+    settings = AdjustedSettings(splits=1, terms="none", estimators=("logit", "lpm", "overlap"))
+    of = applications_of(drawn(ROWS))
+    state = np.arange(len(of.denied)) % 45 % 23.0
+    product = of.blocks[0].controls[3].values
+    places = Control("state", "category", np.where(state > 20, 20, state)), Control("lender", "category", product % 2)
+    sex = Control("sex", "category", (np.arange(len(of.denied)) // 7 % 3).astype(np.float64))
+    blocks = (*of.blocks, Block("place", places), Block("cross", (sex,)))
+    cluster = np.where(state > 18, -1, state).astype(np.int32)
+    return climb(replace(of, blocks=blocks, cluster=cluster), settings, 0.95, np.random.default_rng(3))
 
 
 def judged() -> list[Examined]:
@@ -50,6 +61,10 @@ def test_the_ladder_is_the_same(many_rows_ladder: tuple[Ladder, Ladder]) -> None
         assert (one.fit, one.reason, one.strongest) == (other.fit, other.reason, other.strongest)
         numbers = [(each.value, each.low, each.se, each.odds_ratio, each.rv, each.support) for each in (one, other)]
         np.testing.assert_allclose(numbers[1], numbers[0], rtol=1e-6, atol=1e-8)
+        assert (one.unseen is None) is (other.unseen is None)
+        if one.unseen and other.unseen:
+            of_column = [[astuple(column) for column in each.columns.values()] for each in (one.unseen, other.unseen)]
+            np.testing.assert_allclose(of_column[1], of_column[0], atol=1e-8)
     for first, second in zip(once.interactions, by_blocks.interactions, strict=True):
         assert first.column == second.column
         np.testing.assert_allclose([second.p, second.value], [first.p, first.value], rtol=1e-5, atol=1e-7)

@@ -112,6 +112,25 @@ def test_which_products_there_are() -> None:
     assert len([name for name in found if " x " not in name]) == 2 * len(ladder.KNOTS)
 
 
+def test_of_many_terms_those_stay_whose_values_vary_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Moments give the same choice as the values themselves, ties and terms that do not vary among them."""
+    given = lender(additive)
+    first = given.blocks[0].controls[0]
+    twice = replace(first, name="c")
+    rare = Control("d", "number", (np.arange(N) < ladder.RARE).astype(np.float64))
+    given = replace(given, blocks=(Block("all", (*given.blocks[0].controls, twice, rare)),))
+    rows = complete_rows(given)
+    design = build_design(given, rows, "squared")
+    every = terms_of(design, given, rows.used, 1)
+    spread = every.values(slice(None)).std(axis=0)
+    order = np.argsort(-np.where(every.first == 0, np.inf, spread), kind="stable")
+    for most in (20, 30, 31):
+        monkeypatch.setattr(ladder, "MOST", most)
+        kept = terms_of(design, given, rows.used, 1)
+        expected = every.kept(np.isin(np.arange(len(spread)), order[:most]))
+        assert [kept.name(k) for k in range(most)] == [expected.name(k) for k in range(most)]
+
+
 SIDES = (("above", 0.5), ("below", 0.5), ("above", 0.75), ("below", 0.25))
 
 
@@ -210,3 +229,11 @@ def test_a_lender_of_layered_risk_is_not_called_a_breach() -> None:
     assert values[:, 0].mean() > 0.06
     assert abs(values[:, 1].mean()) < 0.02
     assert sum(pair[1].value - 1.645 * pair[1].se > 0.02 for pair in found) <= 1
+
+
+def test_of_hinges_without_a_product_each_has_its_own_rows_and_spread() -> None:
+    factors = np.stack([np.ones(5), np.array([0.0, 0, 1, 2, 3])])
+    first, second = np.zeros(1, np.int32), np.ones(1, np.int32)
+    terms = ladder.Terms(factors, first, second, ("", "income above 2"), np.array([-1, 0]))
+    count, spread, _ = ladder._spreads(terms)
+    assert (count.tolist(), spread.tolist()) == ([3], pytest.approx([factors[1].std()]))

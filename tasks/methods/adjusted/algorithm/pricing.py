@@ -1,0 +1,335 @@
+"""Prices of loans that were made: how much more a group pays than reference borrowers of the same product and terms.
+
+A ladder as for denials: nothing, the product, then each block of controls, then the columns that hold discretion, which
+may be how a difference comes about. Least squares by group against the reference group, on the same loans on every
+rung, with HC1 or clustered errors; median and 90 % quantile beside it, since a few dear loans make means. Nothing here
+is set by the denial side of the decision: a price is compared among loans alone. Source: lending practice; Koenker and
+Bassett 1978; errors of quantiles as Greene 2012, section 7.3.
+"""
+
+import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import scipy
+
+from tasks.methods.adjusted.algorithm.design import Block, Control, Form, code_control, independent, renumbered
+from tasks.methods.adjusted.algorithm.estimators import few_clusters
+from tasks.methods.adjusted.algorithm.regressions import CollinearError, change, effect_of, fit_linear
+from tasks.methods.adjusted.algorithm.sensitivity import Estimate, robustness_value
+from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.numerics.statistics.regression import critical_value, fit_logit
+
+PRODUCT, DISCRETION = "product", "discretion"
+"""Blocks that a price ladder begins with, and ends with."""
+QUANTILES: Final = {"median": 0.5, "q90": 0.9}
+MOST_LOANS: Final = 20_000
+"""Of more loans no quantile is fitted: its linear programme grows faster than their number."""
+NO_LOANS, FEW_LOANS, NO_PRICE = "no_originations", "too_few_loans", "no_price"
+ONE_PRODUCT, FEW_EVENTS = "one_product", "too_few_events"
+"""How reasons begin."""
+EXEMPT: Final = "exempt: {} of the loans of both groups need not report it"
+UNREADABLE: Final = "unreadable: {} of the loans of both groups have a price that is no number"
+WITHOUT_CONTROLS: Final = "without_controls: {} of the priced loans of both groups lack a control, and are on no rung"
+"""Remarks, with the shares of both groups."""
+
+
+@dataclass(frozen=True)
+class Loans:
+    """Loans that were made, with one price."""
+
+    price: Floats
+    """``(n,)`` NaN where it is missing or exempt, which is no zero."""
+    group: Ints
+    groups: tuple[str, ...]
+    reference: int
+    blocks: tuple[Block, ...]
+    """The product first; ``discretion`` last, where there is one."""
+    cluster: Ints | None = None
+
+
+@dataclass(frozen=True)
+class PriceEffect:
+    """What one group pays beyond similar reference borrowers."""
+
+    rung: int
+    blocks: tuple[str, ...]
+    group: int
+    estimator: str
+    """``ols``, ``median`` or ``q90``; ``logit`` of a flag."""
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    se: float = math.nan
+    df: float = math.inf
+    n: int = 0
+    """Loans of the group with a price and every control."""
+    n_reference: int = 0
+    filled: float = math.nan
+    """Share of the group's loans with a price."""
+    filled_reference: float = math.nan
+    rv: float = math.nan
+    """Robustness value of the least squares estimate."""
+    unseen: float = 0.0
+    """How far an unseen column of unit strength moves it: classical error times the root of the degrees of freedom."""
+    primary: bool = False
+    """Whether it is of the last rung before ``discretion``, by least squares."""
+    reason: str = ""
+
+
+def price_ladder(loans: Loans, form: Form, level: float, fewest: int, *, quantiles: bool = True) -> list[PriceEffect]:
+    """The effects of every group, rung and estimator; a group that cannot be compared has one row with the reason.
+
+    Args:
+        loans: of one price.
+        form: whether numbers enter with their squares.
+        level: of the intervals.
+        fewest: loans of either group that are needed.
+        quantiles: whether median and 90 % quantile are fitted on the judged rung.
+    """
+    out: list[PriceEffect] = []
+    for group in range(len(loans.groups)):
+        if group == loans.reference or not (loans.group == group).any():
+            continue
+        for rung in rungs_of(loans, group, form, fewest):
+            if not len(rung.y):
+                out.append(rung.effect)
+                continue
+            out.append(least_squares(rung, level))
+            if quantiles and rung.effect.primary:
+                out += quantile_rows(rung, level)
+    return out
+
+
+def flag_ladder(loans: Loans, form: Form, level: float, fewest: int, events: int) -> Iterator[PriceEffect]:
+    """The same of a flag, 0 or 1: by a logit, the average change of its probability over the group's own loans.
+
+    Args:
+        loans: of one flag, in place of a price.
+        form: as above.
+        level: as above.
+        fewest: as above.
+        events: loans with the flag, and without it, that either group needs.
+    """
+    for group in range(len(loans.groups)):
+        members, reference = loans.group == group, loans.group == loans.reference
+        if group == loans.reference or not members.any():
+            continue
+        flags = [loans.price[side & np.isfinite(loans.price)] for side in (members, reference)]
+        few = min(min(flag.sum(), len(flag) - flag.sum()) for flag in flags) < events
+        for rung in rungs_of(loans, group, form, fewest):
+            row, x, y = replace(rung.effect, estimator="logit", primary=False), rung.x, rung.y
+            if few and len(y):
+                yield replace(
+                    row, reason=f"{FEW_EVENTS}: fewer than {events} loans with it, or without it, on one side"
+                )
+                break
+            fit = fit_logit(x, y) if len(y) else None
+            if fit is None or fit.separated:
+                yield row if fit is None else replace(row, reason=f"separated: {fit.separated}")
+                continue
+            reason = "; ".join(filter(None, (row.reason, few_clusters(rung.cluster, x[:, 1] == 1))))
+            of = effect_of(change(fit.coefficients, x[x[:, 1] == 1], 1, slice(1, 2)), fit, x, y, level, rung.cluster)
+            yield replace(row, value=of.value, low=of.low, high=of.high, se=of.se, reason=reason)
+
+
+def with_remark(effect: PriceEffect, loans: Loans, remark: str, concerned: Bools) -> PriceEffect:
+    """The effect with a remark on loans whose price is missing, and no zero.
+
+    Args:
+        effect: of one group.
+        loans: all of them.
+        remark: ``EXEMPT`` or ``UNREADABLE``.
+        concerned: ``(n,)`` whether it holds for a loan.
+    """
+    shares = _shares(remark, *(concerned[loans.group == group] for group in (effect.group, loans.reference)))
+    return replace(effect, reason="; ".join(filter(None, (effect.reason, shares))))
+
+
+def _shares(remark: str, *sides: Bools) -> str:
+    """A remark with the share of either side; empty where it holds for no loan."""
+    if not any(side.any() for side in sides):
+        return ""
+    shares = [side.mean() if len(side) else 0.0 for side in sides]
+    return remark.format(" and ".join("under 1%" if 0 < share < 0.005 else f"{share:.0%}" for share in shares))
+
+
+def by_product(
+    loans: Loans, products: Ints, form: Form, level: float, fewest: int
+) -> Iterator[tuple[int, PriceEffect]]:
+    """The judged effect inside each product: its number, and the effect of each group.
+
+    Args:
+        loans: of one price.
+        products: ``(n,)`` number of each loan's product; -1 for none.
+        form: as above.
+        level: as above.
+        fewest: as above.
+    """
+    for number in range(int(products.max(initial=-1)) + 1):
+        inside = products == number
+        some = loans_of(loans, inside)
+        for effect in price_ladder(some, form, level, fewest, quantiles=False):
+            if effect.primary or effect.reason.startswith((FEW_LOANS, NO_PRICE, NO_LOANS)):
+                yield number, effect
+
+
+def loans_of(loans: Loans, inside: Bools) -> Loans:
+    """Some of the loans."""
+    blocks = tuple(Block(b.name, tuple(replace(c, values=c.values[inside]) for c in b.controls)) for b in loans.blocks)
+    cluster = None if loans.cluster is None else loans.cluster[inside]
+    return replace(loans, price=loans.price[inside], group=loans.group[inside], blocks=blocks, cluster=cluster)
+
+
+@dataclass(frozen=True)
+class PriceRung:
+    """Loans of one group and of the reference group on one rung."""
+
+    effect: PriceEffect
+    """Without a value; its reason remarks on the rung, or refuses the group where there is no row."""
+    y: Floats
+    """``(n,)`` price of the loans in use; none of a group that cannot be compared."""
+    x: Floats
+    """``(n, p)`` intercept, membership of the group, controls."""
+    cluster: Ints | None = None
+
+
+def rungs_of(loans: Loans, group: int, form: Form, fewest: int) -> Iterator[PriceRung]:
+    """The rungs of one group; a single one without rows where it cannot be compared."""
+    members, reference = loans.group == group, loans.group == loans.reference
+    priced = np.isfinite(loans.price)
+    complete = priced & (members | reference)
+    for control in (control for block in loans.blocks for control in block.controls):
+        complete &= np.isfinite(control.values) & ((control.values > 0) | (control.scale != "log"))
+    lacking = _shares(WITHOUT_CONTROLS, *(~complete[priced & side] for side in (members, reference)))
+    base = PriceEffect(
+        *(0, (), group, "ols"),
+        n=int((complete & members).sum()),
+        n_reference=int((complete & reference).sum()),
+        filled=float(priced[members].mean()),
+        filled_reference=float(priced[reference].mean()) if reference.any() else math.nan,
+    )
+    why = ""
+    if not reference.any():
+        why = f"{NO_LOANS}: the reference group has no loan"
+    elif not (priced & members).any() or not (priced & reference).any():
+        why = f"{NO_PRICE}: no loan of the group, or of the reference group, has this price"
+    elif min(base.n, base.n_reference) < fewest:
+        why = f"{FEW_LOANS}: fewer than {fewest} loans with price and controls on one side"
+    if why:
+        yield PriceRung(replace(base, reason="; ".join(filter(None, (why, lacking)))), np.zeros(0), np.zeros((0, 0)))
+        return
+    used = np.flatnonzero(complete)
+    y = loans.price[used]
+    cluster = None if loans.cluster is None else renumbered(loans.cluster[used])
+    columns = [np.ones((len(used), 1)), members[used][:, None].astype(np.float64)]
+    names: tuple[str, ...] = ()
+    last = len([block for block in loans.blocks if block.name != DISCRETION])
+    for rung, block in enumerate((None, *loans.blocks)):
+        note = ""
+        if block is not None:
+            coded = [_coded(control, complete, form) for control in block.controls]
+            varying = [part[:, part.std(axis=0) > 0] for part in coded]
+            columns += [part for part in varying if part.shape[1]]
+            names = (*names, block.name)
+            if block.name == PRODUCT and not sum(part.shape[1] for part in varying):
+                note = f"{ONE_PRODUCT}: every loan is of the same product"
+        x = np.hstack(columns)
+        reason = "; ".join(filter(None, (note, lacking)))
+        at = replace(base, rung=rung, blocks=names, primary=rung == last, reason=reason)
+        yield PriceRung(at, y, x[:, independent(x)], cluster)
+
+
+def _coded(control: Control, used: Bools, form: Form) -> Floats:
+    """Numbers as in the ladder of denials; each category but the commonest has an indicator, however rare it is."""
+    if control.kind == "number":
+        return code_control(control, np.zeros(len(used), np.bool_), used, form).columns
+    levels, at, counts = np.unique(control.values[used], return_inverse=True, return_counts=True)
+    indicators: Floats = (at[:, None] == np.delete(np.arange(len(levels)), int(np.argmax(counts)))).astype(np.float64)
+    return indicators
+
+
+def least_squares(rung: PriceRung, level: float) -> PriceEffect:
+    """The coefficient of the group with its error, and what an unseen column could do to it."""
+    base, cluster = rung.effect, rung.cluster
+    try:
+        fit = fit_linear(rung.y, rung.x, cluster)
+    except CollinearError as error:
+        return replace(base, reason="; ".join(filter(None, (base.reason, str(error)))))
+    value, se = float(fit.coefficients[1]), float(fit.se[1])
+    classical = float(np.sqrt(fit.classical[1, 1]))
+    half = critical_value(level, cluster) * se
+    df = math.inf if cluster is None else float(len(np.unique(cluster)) - 1)
+    few = few_clusters(cluster, rung.x[:, 1] == 1)
+    return replace(
+        base,
+        value=value,
+        low=value - half,
+        high=value + half,
+        se=se,
+        df=df,
+        rv=robustness_value(Estimate(value, classical, fit.df)) if classical > 0 else math.nan,
+        unseen=classical * math.sqrt(fit.df),
+        reason="; ".join(filter(None, (base.reason, few))),
+    )
+
+
+def quantile_rows(rung: PriceRung, level: float) -> Iterator[PriceEffect]:
+    """The same by quantiles."""
+    for name, tau in QUANTILES.items():
+        row = replace(rung.effect, estimator=name, primary=False)
+        many = f"too_many_loans: more than {MOST_LOANS:,}, for which no quantile is fitted"
+        fitted = quantile_fit(rung.y, rung.x, tau) if len(rung.y) <= MOST_LOANS else None
+        if fitted is None:
+            yield replace(row, reason=many if len(rung.y) > MOST_LOANS else "the quantile has no fit")
+            continue
+        value, se = float(fitted[0][1]), float(fitted[1][1])
+        half = critical_value(level) * se
+        yield replace(row, value=value, low=value - half, high=value + half, se=se)
+
+
+def quantile_fit(y: Floats, x: Floats, tau: float) -> tuple[Floats, Floats] | None:
+    """Coefficients of a quantile regression ``(p,)`` and their robust standard errors ``(p,)``; None without a fit.
+
+    The linear programme is scikit-learn's. Errors: (X'X)^-1 X'DX (X'X)^-1 with weights (tau / f)^2 above the fit and
+    ((1 - tau) / f)^2 below, f the density at zero by an Epanechnikov kernel with the bandwidth of Hall and Sheather.
+    """
+    from sklearn.linear_model import QuantileRegressor  # loads what nobody else needs
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            fit = QuantileRegressor(quantile=tau, alpha=0.0, fit_intercept=False, solver="highs").fit(x, y)
+        except ValueError:
+            return None
+    residuals = y - x @ fit.coef_
+    n, (low, high) = len(y), np.quantile(residuals, [0.25, 0.75])
+    z = float(scipy.stats.norm.ppf(tau))
+    density = float(scipy.stats.norm.pdf(z))
+    share = n ** (-1 / 3) * scipy.stats.norm.ppf(0.975) ** (2 / 3) * (1.5 * density**2 / (2 * z**2 + 1)) ** (1 / 3)
+    share = min(share, tau - 1e-6, 1 - tau - 1e-6)
+    spread = float(scipy.stats.norm.ppf(tau + share) - scipy.stats.norm.ppf(tau - share))
+    width = min(float(np.std(y)), float(high - low) / 1.34) * spread
+    if not width > 0:
+        return None
+    scaled = residuals / width
+    f = float(np.where(np.abs(scaled) <= 1, 0.75 * (1 - scaled**2), 0.0).sum()) / (n * width)
+    if not f > 0:
+        return None
+    weights = np.where(residuals > 0, (tau / f) ** 2, ((1 - tau) / f) ** 2)
+    bread = np.linalg.pinv(x.T @ x)
+    covariance = bread @ ((x * weights[:, None]).T @ x) @ bread
+    return np.asarray(fit.coef_, dtype=np.float64), np.sqrt(np.diag(covariance))
+
+
+def higher_priced(spread: Floats, subordinate: Bools, jumbo: Bools, covered: Bools) -> Floats:
+    """``(n,)`` 1 for a higher-priced loan by its spread, 0 for others, NaN without a spread and where not covered.
+
+    1.5 points above the average prime offer rate for a first lien, 2.5 for a jumbo one, 3.5 for a subordinate lien
+    (12 CFR 1026.35(a)(1)). The rule covers closed-end consumer credit on a principal dwelling.
+    """
+    least = np.where(subordinate, 3.5, np.where(jumbo, 2.5, 1.5))
+    return np.where(np.isfinite(spread) & covered, (spread >= least).astype(np.float64), np.nan)
