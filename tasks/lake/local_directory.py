@@ -186,7 +186,7 @@ class Directory:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
             return None
-        with open(handle, "rb") as file:  # noqa: PTH123 a handle and no path
+        with open(handle, "rb", buffering=0) as file:  # noqa: PTH123 a handle and no path; it is read in one go
             return file.read()
 
     def intact(self, path: str, digest: str) -> bool:

@@ -1,10 +1,11 @@
 """Storage of a lake: the interface, files by conditional writes, and connections of DuckDB."""
 
 import json
+import math
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
 from schemas.artifact import Partition
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Threads that a process may use, and a DuckDB connection that keeps to them.
+# Threads and memory that a process may use, and a DuckDB connection that keeps to the threads.
 #
 # DuckDB takes all cores unless it is told otherwise, so that processes side by side slow each other down.
 # Scope: what this process was given. Who shares cores out among processes: ``flows.concurrency.workers``.
@@ -33,6 +34,51 @@ def threads() -> int:
 def cores() -> int:
     """Cores that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_GROUPS, _OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+_NO_LIMIT = 2**60
+"""Bytes from which on a limit is none: version 1 writes nearly 2**63."""
+
+
+class GroupMemory(NamedTuple):
+    """Memory of the control groups of this process, in bytes; infinite without a limit."""
+
+    limit: float
+    remaining: float
+
+
+def group_memory() -> GroupMemory:
+    """What the control groups (version 2 or 1) of this process may use, and what they leave.
+
+    A group lies within others: that of a service of systemd, of a container, of a pod. The tightest counts.
+    """
+    try:
+        lines = _OWN_GROUPS.read_text(encoding="utf-8").splitlines()
+    except OSError:  # another system than Linux
+        lines = []
+    paths = {controllers: path for _, controllers, path in (line.split(":", 2) for line in lines)}
+    limit = remaining = math.inf
+    for controller, folder, names in (
+        ("", _GROUPS, ("memory.max", "memory.current")),
+        ("memory", _GROUPS / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes")),
+    ):
+        innermost = folder.joinpath(*(part for part in paths.get(controller, "").split("/") if part not in ("", "..")))
+        for group in (innermost, *innermost.parents):
+            if not group.is_relative_to(folder):
+                break
+            most, used = (_number(group / name) for name in names)
+            if most is not None and most < _NO_LIMIT:
+                limit, remaining = min(limit, most), min(remaining, most - (used or 0))
+    return GroupMemory(limit, remaining)
+
+
+def _number(file: Path) -> int | None:
+    try:
+        text = file.read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+    return int(text) if text.isdecimal() and int(text) else None
 
 
 Setting = str | bool | int | float | list[str]

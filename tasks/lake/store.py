@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 from filelock import FileLock
 
@@ -22,6 +21,9 @@ from schemas.questions import BEFORE, TABLES_BEFORE
 from tasks.lake.local_directory import Directory, clear, odd, sha256_of, write_flushed
 from tasks.lake.local_directory import flush as _flush
 from tasks.lake.storage import Storage, storage_at
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as pads
 
 __all__ = ["Lake", "open_lake", "sha256_of"]
 
@@ -47,8 +49,10 @@ class Written:
     nbytes = 0
     """Bytes that are still to be written."""
 
-    def dataset(self) -> pads.Dataset:
+    def dataset(self) -> "pads.Dataset":
         """Its rows, to be read as a stream."""
+        import pyarrow.dataset as pads  # loads pandas, and every command imports this module
+
         return pads.dataset(self.path, format="parquet")
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:

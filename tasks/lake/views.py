@@ -2,14 +2,12 @@
 
 import json
 import re
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import pairwise
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -22,7 +20,7 @@ from schemas.artifact import Artifact, Partition
 from schemas.errors import EvenhandError, InfrastructureError, IntegrityError, SpecError, nearest
 from schemas.questions import BEFORE, TABLES_BEFORE
 from tasks.lake import log
-from tasks.lake.storage import connected, mapping_of
+from tasks.lake.storage import connected, group_memory, mapping_of
 from tasks.lake.store import OF_PARTITION, VIEW, Lake, as_table, partition_of
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -46,7 +44,6 @@ _OF_ALERT = pa.schema(
 )
 _PARTITIONS, _RUN = "partitions_of_runs", "run_"
 _MOST_MEMORY = 8 * 10**9
-_GROUP = Path("/sys/fs/cgroup")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 """How manifests write when a run was finished."""
 
@@ -63,17 +60,7 @@ _SANDBOX = """
 
 def default_memory() -> int:
     """Default memory of a query in bytes: a quarter of what the machine or the container has, at most 8 GB."""
-    return int(min(psutil.virtual_memory().total // 4, _group_memory() // 4, _MOST_MEMORY))
-
-
-def _group_memory() -> int:
-    """Bytes that the control group of a container (version 2 or 1) may use; the largest number where it has none."""
-    for name in ("memory.max", "memory/memory.limit_in_bytes"):
-        with suppress(OSError):
-            text = (_GROUP / name).read_text(encoding="ascii").strip()
-            if text.isdecimal() and int(text):
-                return int(text)
-    return sys.maxsize
+    return int(min(psutil.virtual_memory().total // 4, group_memory().limit / 4, _MOST_MEMORY))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from schemas.audit.limits import Verdicts
-from schemas.sentences import OF_TIME, next_step, sentence
+from schemas.sentences import INSIDE, next_step, sentence
 from schemas.tables.readings import (
     CARRIERS,
     CHOICES,
@@ -115,22 +115,20 @@ class Facts:
         """Whether files left out may make a part that is none."""
         return self.missing or self.undecided(limit)
 
-    @property
-    def differs_by_time(self) -> bool:
-        """Whether the effect inside quarters is shown to differ from the judged one by more than two points."""
-        row = self.readings.get("time")
+    def differs(self, reading: str) -> bool:
+        """Whether the effect inside quarters, or branches, is shown to differ by more than two points."""
+        row = self.readings.get(reading)
         return row is not None and any(
             _difference(row, sign=sign).bound(_ONE_SIDED, upper=False) > THROUGH_POINTS for sign in (1, -1)
         )
 
-    @property
-    def shifts_by_time(self) -> bool:
-        """Whether the effect inside quarters differs from the judged one at all, at 5 %: the judged one is biased.
+    def shifts(self, reading: str) -> bool:
+        """Whether the effect inside quarters, or branches, differs at all, at 5 %: the judged one is biased.
 
         No number of points is asked for: with few applicants chance hides two points of drift, and harmless lenders
         would be outside in 6 of 100.
         """
-        row = self.readings.get("time")
+        row = self.readings.get(reading)
         return row is not None and any(
             _difference(row, sign=sign).bound(_TWO_SIDED, upper=False) > 0 for sign in (1, -1)
         )
@@ -138,11 +136,14 @@ class Facts:
     @property
     def in_hull(self) -> list[Row]:
         """The further readings that the state is read from."""
+        undecided = (self.left_out.get(NO_DECISION) or {"p": 1.0})["p"] < _ONE_SIDED
         takes = {
             "weighted": bool(self.row["depends"]),
-            "undecided": (self.left_out.get(NO_DECISION) or {"p": 1.0})["p"] < _ONE_SIDED,
+            "undecided": undecided,
+            "undecided_approved": undecided,
             "through": self.beyond("through", THROUGH_POINTS),
-            "time": self.shifts_by_time,
+            "time": self.shifts("time"),
+            "office": self.shifts("office"),
             "bands": True,
         }
         return [self.readings[name] for name in READINGS_IN_HULL if takes[name] and name in self.readings]
@@ -454,12 +455,14 @@ def _through(facts: Facts) -> Iterator[dict[str, Any]]:
         gap = _difference(through, sign=1)
         ends = {"low": gap.bound(_TWO_SIDED, upper=False), "high": gap.bound(_TWO_SIDED, upper=True)}
         yield {"kind": "through", "n": facts.row["n"], "value": gap.value, **ends, "estimate": facts.row["value"]}
-    if facts.differs_by_time:
-        gap = _difference(facts.readings["time"], sign=-1)
+    for reading in INSIDE:
+        if not facts.differs(reading):
+            continue
+        gap = _difference(facts.readings[reading], sign=-1)
         ends = {"low": gap.bound(_TWO_SIDED, upper=False), "high": gap.bound(_TWO_SIDED, upper=True)}
         yield {
-            **{"kind": "through", "part": OF_TIME, "n": facts.row["n"], "value": gap.value, **ends},
-            **{"estimate": facts.row["value"], "remaining": facts.readings["time"]["value"]},
+            **{"kind": "through", "part": reading, "n": facts.row["n"], "value": gap.value, **ends},
+            **{"estimate": facts.row["value"], "remaining": facts.readings[reading]["value"]},
         }
 
 

@@ -15,7 +15,7 @@ from schemas.audit.limits import GATE, Limits, Verdicts
 from schemas.audit.partition import unsampled
 from schemas.audit.spec import AuditSpec, Protected
 from schemas.errors import TooLittleEvidenceError
-from schemas.tables.verdicts import AGREEMENT, REPORTED, VERDICTS
+from schemas.tables.verdicts import AGREEMENT, PRICES, REPORTED, VERDICTS
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.metrics.algorithm import verdicts as algorithm
 from tasks.metrics.algorithm.measures import Family, Given, Statistic, unjudged
@@ -148,9 +148,9 @@ class Gathered:
                         yield case
                         if case.limit is not None and case.limit.value < WATCH:
                             yield replace(case, role="watch", limit=algorithm.Limit(WATCH, "at_least"))
-                    elif judgement.maker != DecisionMaker.MODEL or any(
+                    elif not judgement.optional or any(
                         key[:4] == (name, judgement.measure, maker, attribute.name) for key in self.aggregates
-                    ):  # a measure of the model alone needs a model that takes the attribute
+                    ):
                         case = self._of_method(name, judgement, maker, attribute, group)
                         yield replace(case, reported=reported)
 
@@ -337,6 +337,7 @@ class Gathered:
             facts is not None
             and facts.measured
             and judgement.theory is Theory.SIMILAR_APPLICANTS
+            and not judgement.limit
             and case.limit is not None
         ):
             case = replace(case, limit=algorithm.Limit(facts.row["limit"], case.limit.side))
@@ -391,7 +392,8 @@ class Gathered:
             return 0.0
         for name in self.running:
             for candidate in METHODS[name].verdict_measures:
-                if candidate.theory is Theory.SIMILAR_APPLICANTS and candidate.role == "primary":
+                of_scale = candidate is judgement if judgement.limit else candidate.role == "primary"
+                if candidate.theory is Theory.SIMILAR_APPLICANTS and of_scale:
                     aggregate = self.aggregates.get((name, candidate.measure, maker, attribute.name, group))
                     if aggregate is not None and aggregate.inference is not None and aggregate.inference.unseen:
                         return aggregate.inference.unseen * self.verdicts.unseen.bias
@@ -401,14 +403,19 @@ class Gathered:
         counts = self.counts.get((maker, attribute.name, group), algorithm.Counts(0, 0, 0, 0))
         limit = limit_of(judgement, self.verdicts.limits)
         whose = (attribute.name, group, attribute.reference, maker)
+        own_counts = None if judgement.limit else counts  # the method says itself whether it has too few
         case = algorithm.Case(
-            judgement.theory, name, judgement.measure, *whose, judgement.role, math.nan, None, limit, counts
+            judgement.theory, name, judgement.measure, *whose, judgement.role, math.nan, None, limit, own_counts
         )
-        return replace(case, contradicted=self.contradicted if judgement.theory is Theory.CAUSAL_MODEL else "")
+        contradicted = self.contradicted if judgement.theory is Theory.CAUSAL_MODEL else ""
+        return replace(case, contradicted=contradicted, is_price=judgement.measure in PRICES)
 
 
 def limit_of(judgement: Judged, limits: Limits) -> algorithm.Limit | None:
     """The limit of a measure; None where its theory has none."""
+    if judgement.limit:
+        value_of_scale: float | None = getattr(limits, judgement.limit)
+        return None if value_of_scale is None else algorithm.Limit(value_of_scale)
     if judgement.theory is Theory.SIMILAR_APPLICANTS:
         return None if limits.similar_applicants is None else algorithm.Limit(limits.similar_applicants.points)
     if judgement.theory is Theory.PATH_TO_APPROVAL:
@@ -442,16 +449,19 @@ class Judgement:
     settings: Verdicts = field(default_factory=Verdicts)
 
 
-def judged(gathered: Gathered, own_cases: Sequence[algorithm.Case], settings: Verdicts) -> Judgement:
+def judged(
+    gathered: Gathered, own_cases: Sequence[algorithm.Case], settings: Verdicts, *, ends: bool = True
+) -> Judgement:
     """The states of all rows and theories.
 
     Args:
         gathered: what the five theories are judged by.
         own_cases: cases of the spec's thresholds.
         settings: alpha, and whether comparisons are counted within a theory or over all.
+        ends: whether intervals and forecasts are made as well as states.
     """
     cases = [*gathered.cases(), *own_cases]
-    rules = rules_of(settings)
+    rules = replace(rules_of(settings), ends=ends)
     of = {theory: [case for case in cases if case.theory is theory] for theory in Theory}
     families = [cases] if settings.across == "theories" else list(of.values())
     rows = tuple(row for family in families for row in algorithm.judge(family, rules))
@@ -505,20 +515,24 @@ def tables(judgement: Judgement) -> dict[str, pa.Table]:
             **{"assumption": "none" if needs_nothing else _ASSUMED.get(theory, "none"), "withheld": False},
         }
         ordered += [{**blank, **values}, *theory_rows]
-    names = ("theory", "decision_maker", "protected_attribute", "group", "method", "measure")
+    names = ("theory", "decision_maker", "protected_attribute", "group", "method", "measure", "reference_group")
+    answers = [(verdict, row) for verdict, row in zip(judgement.rows, rows, strict=True) if _answers(verdict)]
+    statements = algorithm.compared([verdict for verdict, _ in answers])
     agreement_rows = [
         {
             **{name: getattr(statement.case, name) for name in names},
-            **{"sign": statement.sign, "state": statement.state},
+            **{"sign": statement.sign, "state": statement.state, "explains": None},
+            **{"value": row["value"], "low": row["plain_low"], "high": row["plain_high"], "n": row["n"]},
+            "p": statement.case.p if math.isfinite(statement.case.p) else None,
         }
-        for statement in algorithm.compared([row for row in judgement.rows if _answers(row)])
+        for statement, (_, row) in zip(statements, answers, strict=True)
     ]
     return {VERDICTS.name: _table(VERDICTS, ordered), AGREEMENT.name: _table(AGREEMENT, agreement_rows)}
 
 
 def _answers(row: algorithm.Verdict) -> bool:
     """Whether it is what a method answers to one of the five questions."""
-    return row.case.theory is not Theory.OWN_LIMITS and row.case.role != "watch"
+    return row.case.theory is not Theory.OWN_LIMITS and row.case.role != "watch" and not row.case.is_price
 
 
 def rules_of(settings: Verdicts) -> algorithm.Rules:

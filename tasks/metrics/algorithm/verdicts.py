@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -354,6 +355,8 @@ class Case:
     """Whether few denials of the group are no reason against a pass: its error at the limit knows of them."""
     unreliable: str = ""
     """Why no state can rest on the row, where it is neither beyond the limit nor inside; else empty."""
+    is_price: bool = False
+    """Whether it is a price, and so answers nothing about decisions."""
     sample_settles: bool = True
     """Whether more applications would settle an open row: not where a finding keeps it open."""
 
@@ -384,16 +387,21 @@ class Rules:
     alpha: float = 0.05
     minimum_n: int = 30
     minimum_events: int = 10
+    ends: bool = True
+    """Whether verdict intervals and forecasts are made; no state needs them, and half of the time goes there."""
 
 
 def judge(cases: Sequence[Case], rules: Rules) -> list[Verdict]:
-    """The states of the rows of one family, in their order; ``beside`` and ``watch`` rows are families apart.
+    """The states of the rows of one family, in their order; prices, ``beside`` and ``watch`` are families apart.
 
+    Prices have an error rate of their own, so that no price changes the state of a row about decisions.
     Rows that cannot be judged (no value, no limit, too few people) cost the others nothing.
     """
     by_place: dict[int, Verdict] = {}
-    for roles in (DECIDING, ("beside",), ("watch",)):
-        family_cases = [(at, case) for at, case in enumerate(cases) if case.role in roles]
+    for roles, of_prices in product((DECIDING, ("beside",), ("watch",)), (False, True)):
+        family_cases = [
+            (at, case) for at, case in enumerate(cases) if case.role in roles and case.is_price == of_prices
+        ]
         tested = [
             (at, case)
             for at, case in family_cases
@@ -494,10 +502,13 @@ def _judged(case: Case, tested: _Tested, m: int, rules: Rules) -> Verdict:
             )
         return Verdict(case, state, why, p_breach=p, p_breach_holm=tested.adjusted)
     at_most = limit.side == "at_most"
-    low = case.evidence.bound(tested.level if at_most else rules.alpha, upper=False)
-    high = case.evidence.bound(rules.alpha if at_most else tested.level, upper=True) + case.left_out
     p_within = case.evidence.below(limit.value - case.left_out) if at_most else case.evidence.above(limit.value)
-    verdict = Verdict(case, State.INCONCLUSIVE, "", low, high, p, tested.adjusted, p_within, *_enough(case, m, rules))
+    verdict = Verdict(case, State.INCONCLUSIVE, "", p_breach=p, p_breach_holm=tested.adjusted, p_within=p_within)
+    if rules.ends:
+        low = case.evidence.bound(tested.level if at_most else rules.alpha, upper=False)
+        high = case.evidence.bound(rules.alpha if at_most else tested.level, upper=True) + case.left_out
+        detectable, needed = _enough(case, m, rules)
+        verdict = replace(verdict, low=low, high=high, detectable=detectable, needed=needed)
     few = "" if _passes_with_few(case, rules) else too_few(case.counts, rules)
     if tested.rejected:
         return replace(verdict, state=State.OUTSIDE, reason=f"the whole interval{widened(case)} lies beyond the limit")
@@ -666,16 +677,16 @@ def conclude(rows: Sequence[Verdict], disagreeing: Sequence[Disagreement] = (), 
 
     Args:
         rows: those of the theory, of judged groups.
-        disagreeing: groups of which two methods say what excludes each other.
+        disagreeing: groups of which two methods say what excludes each other; it silences no price.
         why_not: why it has no row of a primary measure, where it has none.
     """
     rows = [row for row in rows if not row.case.reported]
     primary = [row for row in rows if row.case.role == "primary"]
     at_odds = {disagreement.whose for disagreement in disagreeing}
     breaching = [r for r in rows if r.case.role in DECIDING and r.state is State.OUTSIDE]
-    breached = [row for row in breaching if whose(row.case) not in at_odds]
+    breached = [row for row in breaching if row.case.is_price or whose(row.case) not in at_odds]
     if breached:  # of a row that adds as well, though the primary measure has no limit, or its method is off
-        return Concluded(State.OUTSIDE, "beyond the limit", _groups(breached))
+        return Concluded(State.OUTSIDE, "beyond the limit", _breached_groups(breached))
     if not primary:
         return Concluded(State.NOT_RUN, why_not or "no group is judged")
     contradicted = [row for row in primary if row.state is State.UNRELIABLE and row.case.contradicted]
@@ -697,6 +708,15 @@ def conclude(rows: Sequence[Verdict], disagreeing: Sequence[Disagreement] = (), 
     if unsettled:
         return Concluded(State.INCONCLUSIVE, "too little evidence", _groups(unsettled))
     return Concluded(State.WITHIN, "every judged group lies inside the limit")
+
+
+def _breached_groups(rows: Sequence[Verdict]) -> tuple[tuple[Whose, str], ...]:
+    """The groups, and whether a price alone is beyond its limit, or a price as well."""
+    kinds: dict[Whose, set[bool]] = defaultdict(set)
+    for row in rows:
+        kinds[whose(row.case)].add(row.case.is_price)
+    words = {frozenset((False,)): "", frozenset((True,)): " (price)", frozenset((False, True)): " (price as well)"}
+    return tuple((of, words[frozenset(of_group)]) for of, of_group in kinds.items())
 
 
 def _groups(rows: Sequence[Verdict]) -> tuple[tuple[Whose, str], ...]:

@@ -1,6 +1,6 @@
 """Settings of the stage ``compare``. Names of mitigations are checked where specs are read (``pipeline.specs``)."""
 
-from schemas.audit.spec import AuditSpec, Protected, StageSettings
+from schemas.audit.spec import AuditSpec, Comparable, Protected, StageSettings
 
 UNCONSTRAINED = "unconstrained"
 """Always trained, first: the net without any mitigation."""
@@ -11,6 +11,7 @@ class CompareSettings(StageSettings):
 
     protected: tuple[Protected, ...]
     compare: tuple[str, ...]
+    comparable: Comparable = Comparable()
     seed: int
 
     @property

@@ -8,7 +8,7 @@ The stage knows no mitigation: the registry says which method offers it. Scope: 
 import pyarrow as pa
 
 from schemas.tables.applications import APPLICANTS, APPLICATIONS, ENCODINGS, MEMBERSHIPS
-from schemas.tables.findings import COMPARED_MITIGATIONS
+from schemas.tables.findings import COMPARED_MITIGATIONS, COMPARED_MODELS, MODEL_REGISTER
 from tasks.metrics.compare.settings import CompareSettings, compare_settings
 from tasks.pipeline.stage import Produced, stage
 
@@ -17,7 +17,7 @@ __all__ = ["compare", "compare_settings"]
 
 @stage(
     reads=(APPLICANTS, ENCODINGS, MEMBERSHIPS, APPLICATIONS),
-    writes=(COMPARED_MITIGATIONS,),
+    writes=(COMPARED_MITIGATIONS, COMPARED_MODELS, MODEL_REGISTER),
     balanced=False,
 )
 def compare(
@@ -28,7 +28,7 @@ def compare(
     *,
     settings: CompareSettings,
 ) -> Produced:
-    """Means over five folds of every mitigation, for each group and the reference group."""
+    """Means over five folds of every mitigation, paired differences and a register, by group and reference group."""
     from tasks.metrics.compare.comparison import compared  # scikit-learn and torch take seconds to load
 
     return compared(applicants, encodings, memberships, applications, settings=settings)

@@ -89,6 +89,11 @@ class Fates:
         """Whether a group is withheld as a whole: in the source, or among those used, by this or any decision maker."""
         return (attribute, group) in self._gone[maker]
 
+    def are_decisions_gone(self, attribute: str, group: str, maker: str) -> bool:
+        """Whether the decisions on a group are withheld: those that its rates are of, whatever else is withheld."""
+        entry = self._entries.get(Count(whole_of(attribute, group, decided_place(maker))))
+        return self.is_gone(attribute, group, maker) if entry is None else entry.fate in GONE
+
     @cached_property
     def _gone(self) -> Mapping[str, set[tuple[str, str]]]:
         out: dict[str, set[tuple[str, str]]] = defaultdict(set)
@@ -299,7 +304,9 @@ def _span_of(known_ends: Mapping[Count, tuple[float, float]], count: Count) -> d
 
 
 Row = Mapping[str, Any]
-_OF_N = ("inside", "comparable", "unmatched", "support")
+_OF_N = ("inside", "comparable", "unmatched", "support", "matched")
+_FILLED = {"filled": "n", "filled_reference": "n_reference"}
+"""Shares of loans with a price, and at most how many these are at least: those that have the controls, too."""
 _OF_CATEGORY = {"factual": "n", "imagined": "n", "there": "n_there"}
 """Shares of those with a category; quantiles where the row has none."""
 _METRICS = {
@@ -313,6 +320,8 @@ def denominator(name: str, row: Row, fates: Fates) -> int | None:
     """How many people a number of a row is a share of; None where it is no share."""
     if name in _OF_N:
         return _count(row["n"])
+    if name in _FILLED:
+        return _count(row[_FILLED[name]])
     if name in _OF_CATEGORY and row.get("category") is not None:
         return _count(row[_OF_CATEGORY[name]])
     if name == "value" and row.get("metric") in _METRICS:
@@ -335,8 +344,11 @@ def share(value: float, n: int, row: Row, fates: Fates) -> float | None:
     return round(value, profiles.decimals(n) if exact else profiles.blunt(n)) + 0.0
 
 
-def is_of_few(name: str, row: Row) -> bool:
-    """Whether a number is a quantile over so few that it is one person's value."""
+def is_of_few(name: str, row: Row, policy: Policy) -> bool:
+    """Whether a number is a quantile over so few that it is one person's value, or a share that all but a few have."""
+    if name in _FILLED:
+        n, filled = row[_FILLED[name]], row[name]
+        return not n or small(policy, n) or (filled < 1 and n / filled - n < policy.smallest)
     if name not in _OF_CATEGORY or row.get("quantile") is None:
         return False
     return (row[_OF_CATEGORY[name]] or 0) < profiles.ENOUGH
@@ -448,7 +460,10 @@ def effects_by_known_counts(aggregates: Sequence[Given], fates: Fates) -> set[Fa
 
 
 def _gone(s: Statistic | Given, fates: Fates) -> Iterator[bool]:
-    """Whether its group is withheld, or the one that its people are matched with."""
+    """Whether its group is withheld, or the one that its people are matched with; of decisions, whether these are."""
+    if s.family.method == DECISIONS:
+        yield fates.are_decisions_gone(s.family.protected_attribute, s.group, s.family.decision_maker)
+        return
     for group in (s.group, json.loads(s.family.parameters or "{}").get(MATCHED)):
         yield group is not None and fates.is_gone(s.family.protected_attribute, group, s.family.decision_maker)
 
@@ -633,13 +648,26 @@ def verdicts(rows: Sequence[Row], hidden: Collection[Cell], fates: Fates) -> pa.
     return _built(PUBLISHED_VERDICTS, out)
 
 
+_OF_VERDICT = {"value": "value", "low": "plain_low", "high": "plain_high", "n": "n"}
+"""Number beside a sign -> the column of verdicts that it is."""
+
+
 def agreement(rows: Sequence[Row], verdict_rows: Sequence[Row], hidden: Collection[Cell], fates: Fates) -> pa.Table:
     """The published table, from the rows of ``AGREEMENT`` and of ``VERDICTS``."""
     names = ("theory", "decision_maker", "protected_attribute", "group", "method", "measure")
     cells = _cells(hidden)
-    gone = {tuple(row[name] for name in names) for row in verdict_rows if _is_hidden(row, cells, fates)}
-    nothing = {"sign": "too_few", "state": State.INCONCLUSIVE}
-    out = [{**row, **nothing} if tuple(row[name] for name in names) in gone else row for row in rows]
+    verdict_of = {tuple(row[name] for name in names): row for row in verdict_rows if row["role"] != "watch"}
+    blank = {"sign": "too_few", "state": State.INCONCLUSIVE, **dict.fromkeys(("value", "low", "high", "p", "n"))}
+    out = []
+    for row in rows:
+        verdict_row = verdict_of[tuple(row[name] for name in names)]
+        if _is_hidden(verdict_row, cells, fates):
+            out.append({**row, **blank})
+            continue
+        printed = _shown(verdict_row, fates)
+        numbers = {name: printed[of] for name, of in _OF_VERDICT.items()}
+        p = row["p"] if row["p"] is None or not fates.policy.protects else profiles.p_value(fates.policy, row["p"])
+        out.append({**row, **numbers, "p": p})
     return _built(PUBLISHED_AGREEMENT, out)
 
 
@@ -662,8 +690,9 @@ def _is_hidden(row: Row, cells: Collection[tuple[str, ...]], fates: Fates) -> bo
     maker, attribute = row["decision_maker"], row["protected_attribute"]
     name, _, parameters = row["measure"].partition(" ")
     measured = _measured(row["method"], base_name(name), parameters or "{}")
+    is_gone = fates.are_decisions_gone if row["method"] == OUTCOMES_METHOD else fates.is_gone
     return any(
-        fates.is_gone(attribute, group, maker)
+        is_gone(attribute, group, maker)
         or fates.is_ranged(attribute, group, maker)
         or (attribute, group, maker) in cells
         or (attribute, group, maker, *measured) in cells

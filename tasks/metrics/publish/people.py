@@ -477,6 +477,8 @@ class Joint(NamedTuple):
     people: People
     beside: tuple[Published, ...]
     protect: tuple[Count, ...]
+    differing: tuple[Count, ...]
+    """The denied among the few in whom runs differ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -629,10 +631,18 @@ def together(crowd: Crowd, lacking: Sequence[tuple[str, str]], runs: Sequence[Ea
         out |= dict(zip(names, filled_kinds[inverse.ravel()].T, strict=True))
     marked = marked._replace(codes=out)
     people = people_of(marked, named, [alike, *alone])
-    protect = [population for run in runs for population in run.withheld()]
+    protect, differing = [population for run in runs for population in run.withheld()], list[Count]()
     for run in runs:
         people, apart = _apart(people, crowd, run)
         protect += apart
+        differing += [Count(population, DENIED) for population in dict.fromkeys(apart)]
+    if len(runs) > 1:
+        people, apart = _alone(people, crowd, ["", *(run.run for run in runs)])
+        protect += apart
+        differing += [Count(population, DENIED) for population in dict.fromkeys(apart)]
+    differing = [
+        count for count in differing if count.happening in people.events and small(policy, people.size(Count(count[0])))
+    ]
     small_counts = []  # of small populations, those with and without a denial too
     for population in dict.fromkeys(protect):
         if small(policy, people.size(Count(population))):
@@ -640,7 +650,7 @@ def together(crowd: Crowd, lacking: Sequence[tuple[str, str]], runs: Sequence[Ea
             if Count(population, DENIED).happening in people.events:
                 small_counts += [Count(population, DENIED, rest) for rest in (False, True)]
     beside = tuple(published for run in runs for published in run.published())
-    return Joint(people, beside, tuple(small_counts))
+    return Joint(people, beside, tuple(small_counts), tuple(differing))
 
 
 def _apart(people: People, crowd: Crowd, earlier: Earlier) -> tuple[People, list[Population]]:
@@ -681,6 +691,24 @@ def _apart(people: People, crowd: Crowd, earlier: Earlier) -> tuple[People, list
                 out += [population for population in _groups_in(named, common) if population.group != ALL]
     everyone = (*people.attributes, *attributes.values())
     return replace(people, attributes=everyone, bases=bases, events=events), out
+
+
+def _alone(people: People, crowd: Crowd, runs: Sequence[str]) -> tuple[People, list[Population]]:
+    """Who is in a place of one run and of none of two or more others, and the people with these places.
+
+    Everybody less the parts that have runs of their own are such people.
+    """
+    bases, events, out = dict(people.bases), dict(people.events), list[Population]()
+    for place in [place for place in people.bases if not place.run]:
+        inside = {run: people.bases[at] for run in runs if (at := place._replace(run=run)) in people.bases}
+        for run in inside if len(inside) > 2 else ():
+            alone = place._replace(run=f"{run or 'this run'} without all others")
+            bases[alone] = inside[run] & ~np.logical_or.reduce([rows for other, rows in inside.items() if other != run])
+            happened = people.events.get(Event(DENIED, place.decision_maker, run))
+            if happened is not None:
+                events[Event(DENIED, place.decision_maker, alone.run)] = happened
+            out += _groups_in(crowd.named, alone)
+    return replace(people, bases=bases, events=events), out
 
 
 def _moved(people: People, name: str, earlier: Earlier) -> Bools:

@@ -4,12 +4,14 @@
 ``fates`` is asked for it by the modules that publish the tables: measures here, ``judged``, ``exclusions``, ``facts``.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import pyarrow as pa
 
 from schemas.artifact import Artifact
-from schemas.audit.limits import Bootstrap, Disclosure
+from schemas.audit.limits import Bootstrap, Disclosure, Verdicts
 from schemas.audit.partition import Growth
 from schemas.audit.spec import AuditSpec, Protected, StageSettings
 from schemas.errors import SpecError
@@ -20,7 +22,9 @@ from schemas.tables.readings import COPIED_ROWS
 from tasks.metrics.curves import measured_alone
 from tasks.metrics.limits import Tallied
 from tasks.metrics.publish import facts, measures
-from tasks.metrics.publish.algorithm.primary import Losses, Request
+from tasks.metrics.publish.algorithm.audit import told_decisions
+from tasks.metrics.publish.algorithm.populations import Count
+from tasks.metrics.publish.algorithm.primary import Losses, Outcome, Request
 from tasks.metrics.publish.algorithm.profiles import POLICIES
 from tasks.metrics.publish.algorithm.suppression import suppress
 from tasks.metrics.publish.measures import Fates
@@ -51,6 +55,10 @@ class PublishSettings(StageSettings):
     disclosure: Disclosure
     bootstrap: Bootstrap
     seed: int
+    neighbours: int | None = None
+    """Of an applicant in CST; None where it does not run."""
+    fewest: int = Verdicts().minimum_n
+    """People that a verdict needs."""
 
     def earlier(self) -> list[tuple[str, list[int]]]:
         """Earlier published runs, each with the rows of its tables in the order of ``EARLIER``."""
@@ -61,7 +69,8 @@ class PublishSettings(StageSettings):
 
 def publish_settings(spec: AuditSpec) -> PublishSettings:
     """The stage's settings."""
-    return PublishSettings.of(spec)
+    neighbours = getattr(spec.methods.by_name.get("cst"), "k", None)
+    return PublishSettings.of(spec, neighbours=neighbours, fewest=spec.verdicts.minimum_n)
 
 
 def given(spec: AuditSpec) -> tuple[Artifact, ...]:
@@ -104,6 +113,7 @@ WRITTEN: tuple[Table, ...] = (
     *(
         verdicts.PUBLISHED_MISSINGNESS,
         verdicts.PUBLISHED_FINDINGS,
+        verdicts.PUBLISHED_AGREEMENT_PAIRS,
         *(verdicts.published(table) for table in (*verdicts.FACTS, *tables_shown())),
     ),
     *(verdicts.PUBLISHED_MERGED, verdicts.PUBLICATION_ROWS, verdicts.PUBLICATION_KINDS, verdicts.PUBLICATION_BESIDE),
@@ -131,21 +141,26 @@ def publish(*tables: pa.Table, settings: PublishSettings) -> Produced:
     is_matched = fates.policy.protects and fates.crowd.row_by_row
     runs = [run.run for run in settings.disclosure.beside] if is_matched else []
     disclosures, closed = fates.outcome.beside, len(fates.outcome.closed)
+    measured = measures.published_measures(inputs[MEASURES.name], publisher, fates)
+    pairing = facts.Pairing(references, settings.neighbours, settings.fewest, settings.seed)
     out = {
         verdicts.PUBLICATION.name: fates.table(measures.rows(fates)),
         verdicts.PUBLISHED_MERGED.name: measures.table(fates),
-        verdicts.PUBLISHED_MEASURES.name: measures.published_measures(inputs[MEASURES.name], publisher, fates),
+        verdicts.PUBLISHED_MEASURES.name: measured,
         **{
             published.name: measures.published_curves(curves, inputs[curves.name], publisher, fates, references)
             for curves, published in zip(CURVES, verdicts.PUBLISHED_CURVES, strict=True)
         },
         verdicts.PUBLISHED_VERDICTS.name: measures.verdicts(verdict_rows, hidden, fates),
-        verdicts.PUBLISHED_AGREEMENT.name: measures.agreement(
-            inputs[verdicts.AGREEMENT.name].to_pylist(), verdict_rows, hidden, fates
+        verdicts.PUBLISHED_AGREEMENT.name: facts.explained(
+            measures.agreement(inputs[verdicts.AGREEMENT.name].to_pylist(), verdict_rows, hidden, fates),
+            measured,
+            pairing,
         ),
         verdicts.PUBLISHED_WATERFALL.name: facts.waterfall(fates),
         verdicts.PUBLISHED_MISSINGNESS.name: facts.missingness(lacks, fates),
         verdicts.PUBLISHED_FINDINGS.name: facts.findings(inputs[FINDINGS.name], fates),
+        verdicts.PUBLISHED_AGREEMENT_PAIRS.name: facts.agreement_pairs(inputs[FINDINGS.name], measured, pairing, fates),
         verdicts.PUBLICATION_BESIDE.name: verdicts.PUBLICATION_BESIDE.build(
             run=runs, told=[disclosures] * len(runs), closed=[closed] * len(runs)
         ),
@@ -186,9 +201,25 @@ def fates_of(
     losses = Losses(people, measures.populations_judged(verdict_rows, crowd), curves, settings.bootstrap.minimum_n)
     exact = len(counts) <= _ENDS_SOUGHT
     runs = earlier_of(inputs, settings.earlier()) if policy.protects and crowd.row_by_row else ()
-    joint = together(crowd, pairs, runs, policy) if runs else Joint(people, (), ())
+    joint = together(crowd, pairs, runs, policy) if runs else Joint(people, (), (), ())
     request = Request(joint.people, policy, counts, losses, beside=joint.beside, protect=joint.protect, exact=exact)
-    return Fates(crowd, people, policy, suppress(request))
+    outcome = suppress(request)
+    if runs:
+        outcome = _beside(request, joint.differing, outcome)
+    return Fates(crowd, people, policy, outcome)
+
+
+def _beside(request: Request, differing: Sequence[Count], outcome: Outcome) -> Outcome:
+    """The outcome that reveals nothing of the denied who differ between runs, by counts rounded as coarsely as needed.
+
+    Where no base is coarse enough, the first one, with what it tells among the closed counts.
+    """
+    revealed = told_decisions(request.people, request.beside, outcome.published, differing)
+    for base in request.policy.bases[1:] if revealed and not outcome.closed else ():
+        coarser = suppress(replace(request, policy=replace(request.policy, round_to=base)))
+        if not coarser.closed and not told_decisions(request.people, request.beside, coarser.published, differing):
+            return replace(coarser, beside=outcome.beside + len(revealed))
+    return replace(outcome, closed=(*outcome.closed, *revealed))
 
 
 def _lacking(lacks: list[dict[str, str]]) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ One lake takes all faults of a command in turn, each in the run that goes on fro
 """
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, repeat
 from pathlib import Path
@@ -20,6 +20,8 @@ from tasks.ingest.vintages.store import vintages
 from tasks.lake.log import entries
 from tasks.lake.store import Lake
 
+Faults = list[tuple[str, str]]
+"""Call that fails, and how."""
 _WORDS = {
     "ENOSPC": "is full",
     "EIO": "Input/output error",
@@ -133,6 +135,40 @@ def test_a_mark_and_an_entry_go_on_after_every_fault(
     forks: Forks, quiet: Quiet, tmp_path: Path, words: list[str]
 ) -> None:
     check_mark(forks, quiet.place, tmp_path, words, repeat(KINDS))
+
+
+def check_release(forks: Forks, lake: Path, place: Path, faults: Callable[[Sequence[str]], Faults]) -> None:
+    """Let calls of a release fail, each in a fresh copy of a lake: nothing half made has the name of the folder."""
+    run = next((lake / "lake" / "runs").iterdir()).name
+    quiet = shutil.copytree(lake, place / "quiet")
+    left_alone = forks.run(["release", run, "--to", f"{quiet}/out"], quiet)
+    assert left_alone.code == 0, left_alone.said
+    names = sorted(path.relative_to(quiet) for path in (quiet / "out").rglob("*"))
+    for n, (call, kind) in enumerate(faults(left_alone.calls)):
+        one = shutil.copytree(lake, place / f"fault-{n}")
+        words = ["release", run, "--to", f"{one}/out"]
+        assert shaken(forks, one, words, [(call, kind)]) == []
+        if not (one / "out").exists():
+            again = forks.run(words, one)
+            assert again.code == 0, (call, kind, again.said)
+        assert sorted(path.relative_to(one) for path in (one / "out").rglob("*")) == names, (call, kind)
+        for check in (["verify", f"{one}/out"], ["log", "verify"]):
+            checked = forks.run(check, one)
+            assert checked.code == 0, (call, kind, checked.said)
+        shutil.rmtree(one)
+
+
+@pytest.mark.slow
+def test_a_release_goes_on_after_faults_of_every_kind(forks: Forks, quiet: Quiet, tmp_path: Path) -> None:
+    def few(calls: Sequence[str]) -> Faults:
+        return list(zip(calls[len(calls) // 8 :: len(calls) // 4], KINDS, strict=False))
+
+    check_release(forks, quiet.place, tmp_path, few)
+
+
+@pytest.mark.long
+def test_a_release_goes_on_after_every_fault(forks: Forks, quiet: Quiet, tmp_path: Path) -> None:
+    check_release(forks, quiet.place, tmp_path, lambda calls: [(call, kind) for call in calls for kind in KINDS])
 
 
 def check_vintage(forks: Forks, place: Path, every: int) -> None:

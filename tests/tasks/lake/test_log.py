@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY
+from conftest import REPOSITORY, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,7 +79,7 @@ def test_where_there_are_no_hard_links_writers_take_turns(lake: Lake, monkeypatc
     assert not list(log.problems(lake))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(80))
 @given(data=st.data())
 def test_a_byte_that_is_altered_breaks_the_chain_or_the_head(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
@@ -126,6 +126,26 @@ def test_a_signed_entry_that_is_made_anew_without_its_key_is_found(lake: Lake, t
     said = json.loads(file.read_bytes())
     file.write_text(json.dumps({**said, "role": "approved"}, indent=1))
     assert "a signature that is not of this entry" in next(log.problems(lake))
+
+
+@pytest.mark.parametrize("interpreter", [sys.executable, "/bin/false"])
+def test_signatures_are_checked_by_processes_and_again_where_one_of_them_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interpreter: str
+) -> None:
+    lake = Lake(tmp_path / "lake")
+    log.new_key(tmp_path / "key")
+    ann = log.signer(tmp_path / "key")
+    for number in range(4):
+        log.append(lake, "note", ann, run="run-1", by="Ann", text=f"note {number}")
+    monkeypatch.setattr(log, "MANY", 4)
+    monkeypatch.setattr(log, "cores", lambda: 2)
+    monkeypatch.setattr(sys, "executable", interpreter)
+    assert log.read_whole(lake)[1] == ""
+    file = lake.root / log.path_of(4)
+    file.write_text(json.dumps({**json.loads(file.read_bytes()), "text": "another"}, indent=1))
+    sound, broken = log.read_whole(lake)
+    assert [entry.n for entry in sound] == [1, 2, 3]
+    assert broken.endswith("000004.json has a signature that is not of this entry")
 
 
 def test_a_file_that_is_no_entry_stops_whoever_would_write_after_it(lake: Lake) -> None:

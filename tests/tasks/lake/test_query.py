@@ -367,7 +367,7 @@ def test_a_query_in_a_container_gets_a_quarter_of_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     whole = views.default_memory()
-    monkeypatch.setattr(views, "_GROUP", tmp_path)
+    monkeypatch.setattr("tasks.lake.storage._GROUPS", tmp_path)
     assert views.default_memory() >= whole
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("max\n")

@@ -16,7 +16,7 @@ from uuid import uuid4
 import duckdb
 import pyarrow as pa
 import pytest
-from conftest import REPOSITORY, environment, evenhand, evenhand_process, spec_of
+from conftest import REPOSITORY, environment, evenhand, spec_of
 from pyarrow import fs
 from seaweed import BUCKET, s3_server
 
@@ -32,6 +32,7 @@ from tasks.plan import plan, walk
 
 TABLE = pa.table({"x": [1, 2, 3]})
 FAST = {
+    "methods__adjusted": "null",
     "methods__fgce": "null",
     "methods__cst": "null",
     "causal_graph": "{edges: []}",
@@ -254,7 +255,7 @@ def test_a_bucket_that_is_not_ours_is_named(s3: dict[str, str]) -> None:
 
 
 @pytest.mark.slow
-def test_an_audit_on_s3_says_what_one_in_a_directory_says(s3: dict[str, str], place: Path) -> None:
+def test_an_audit_on_s3_says_what_one_in_a_directory_says(s3: dict[str, str], place: Path, server: str) -> None:
     """By the command, with Prefect, from another directory; then everything that reads results."""
     uri = f"s3://{BUCKET}/{uuid4().hex}/lake"
     spec = spec_of(place, **FAST)
@@ -262,7 +263,7 @@ def test_an_audit_on_s3_says_what_one_in_a_directory_says(s3: dict[str, str], pl
     done = walk(plan(spec).steps, lambda step, given: step.stage.run(here, given, step.settings, step.modules))
     publish(here, plan(spec), done)
     words = [f"--set={key.replace('__', '.')}={value}" for key, value in FAST.items()]
-    ran = evenhand_process("audit", str(place / "loans.yaml"), "--lake", uri, *words, cwd=place)
+    ran = evenhand("audit", str(place / "loans.yaml"), "--lake", uri, *words, server=server, cwd=place)
     assert ran.returncode == summarise(here, spec, plan(spec).run, done).exit_code, ran.stderr
     there = open_lake(uri)
     run = latest_run(there)

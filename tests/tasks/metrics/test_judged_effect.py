@@ -137,6 +137,13 @@ def test_an_excess_without_a_decision_counts_as_denied_and_no_sample_settles_it(
     )
 
 
+@pytest.mark.parametrize(("p", "expected"), [(0.01, State.INCONCLUSIVE), (0.2, State.OUTSIDE)])
+def test_an_excess_that_may_be_approvals_keeps_a_row_from_being_outside(p, expected):
+    ended = left_out(p=p, excess=0.04, excess_se=0.01)
+    as_either = {"undecided": reading(0.13, 0.05), "undecided_approved": reading(0.0, -0.08)}
+    assert state(Facts(row(value=0.08), readings=as_either, left_out={"no decision": ended}))[0] is expected
+
+
 def test_either_groups_excess_is_a_finding_and_a_small_one_is_none():
     ended = [left_out(excess=excess, excess_se=0.01) for excess in (-0.2, 0.05)]
     made = [Facts(row(), left_out={"no decision": ended_row}).undecided(0.05) for ended_row in ended]
@@ -153,17 +160,18 @@ def test_the_hull_takes_in_bands_and_branches_that_hide_harm_and_no_other():
 
 
 @pytest.mark.parametrize(("judged", "inside"), [(0.1, 0.0), (0.0, 0.1)])
-def test_a_rule_that_got_stricter_while_the_group_came_later_is_read_from_both(judged, inside):
-    shifted = Facts(row(value=judged), readings={"time": reading(inside, inside - judged)})
+@pytest.mark.parametrize(("name", "words"), [("time", "the quarter"), ("office", "the branch, officer or channel")])
+def test_a_rule_that_got_stricter_while_the_group_came_later_is_read_from_both(judged, inside, name, words):
+    shifted = Facts(row(value=judged), readings={name: reading(inside, inside - judged)})
     assert state(shifted)[0] is State.INCONCLUSIVE
     assert state(replace(shifted, parts=[part("cash", 0.3)]))[0] is State.OUTSIDE  # parts are read inside quarters
     (finding,) = findings_of({WHOSE: shifted}, None, SETTINGS)
-    assert (finding["kind"], finding["part"]) == ("through", "time")
-    assert "go with the quarter" in sentence(finding | {"reference_group": "A"})
-    slight = Facts(row(value=judged), readings={"time": reading(inside, 0.01, se=0.004)})
+    assert (finding["kind"], finding["part"]) == ("through", name)
+    assert f"go with {words}" in sentence(finding | {"reference_group": "A"})
+    slight = Facts(row(value=judged), readings={name: reading(inside, 0.01, se=0.004)})
     assert state(slight)[0] is State.INCONCLUSIVE
     assert list(findings_of({WHOSE: slight}, None, SETTINGS)) == []
-    still = Facts(row(value=judged), readings={"time": reading(judged, 0.001)})
+    still = Facts(row(value=judged), readings={name: reading(judged, 0.001)})
     assert state(still)[0] is (State.OUTSIDE if judged else State.WITHIN)
 
 

@@ -224,3 +224,37 @@ def test_an_estimate_at_its_limit_blames_no_unseen_columns() -> None:
     assert "at the limit" in row.reason
     (row,) = judge([case(0.02, evidence=Estimated(0.02, 0.01, bias=0.1))], RULES)
     assert "unseen" in row.reason
+
+
+def price(value: float, se: float = 0.02, group: str = "Black") -> Case:
+    more = {"measure": "rate_spread_effect", "role": "adds", "limit": Limit(0.1), "counts": None, "is_price": True}
+    return case(value, se, group, **more)
+
+
+@pytest.mark.parametrize("spread", [-0.2, 0.1, 0.15, 0.4])
+def test_prices_change_no_state_and_no_interval_of_approvals(spread: float) -> None:
+    close = 0.02 + 1.75 * 0.01  # p 0.04: outside alone, open by Holm over two rows
+    decisions = [case(close), case(0.0, group="Asian")]
+    alone, together = judge(decisions[:1], RULES), judge([decisions[0], price(spread)], RULES)
+    assert (alone[0].state, alone[0].p_breach) == (State.OUTSIDE, pytest.approx(0.04, abs=1e-3))
+    assert together[0] == alone[0]
+    assert judge([*decisions, price(spread), price(spread, group="Asian")], RULES)[:2] == judge(decisions, RULES)
+    # among themselves prices are stepped down
+    assert judge([price(0.1 + 1.75 * 0.02)], RULES)[0].state is State.OUTSIDE
+    assert judge([price(0.1 + 1.75 * 0.02), price(0.1, group="Asian")], RULES)[0].state is State.INCONCLUSIVE
+
+
+def test_a_disagreement_about_approvals_silences_no_price() -> None:
+    odds = disagreeing(judge([case(0.1), case(-0.1, measure="st_effect", role="beside")], RULES))[
+        Theory.SIMILAR_APPLICANTS
+    ]
+    rows = judge([case(0.1), price(0.4)], RULES)
+    assert conclude(rows[:1], odds).state is State.INCONCLUSIVE
+    concluded = conclude(rows, odds)
+    assert (concluded.state, concluded.reason) == (State.OUTSIDE, "beyond the limit: Black (price)")
+
+
+def test_the_reason_says_whether_a_price_is_beyond_its_limit() -> None:
+    both, alone = judge([case(0.1), price(0.4), price(0.4, group="Asian")], RULES), judge([case(0.1)], RULES)
+    assert conclude(both).reason == "beyond the limit: Black (price as well), Asian (price)"
+    assert conclude(alone).reason == "beyond the limit: Black"

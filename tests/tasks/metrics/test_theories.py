@@ -189,7 +189,7 @@ def test_numbers_are_printed_in_the_unit_of_their_measure() -> None:
     row = {"theory": Theory.CAUSAL_MODEL, "scale": "linear", "side": "at_most", "limit": 0.05}
     row |= {"measure": "cst_effect", "role": "primary", "hull_low": None, "hull_high": None}
     row |= {"value": -0.0449, "low": -0.0612, "high": 0.0, "bias": 0.0}
-    assert (effect_words(row), limit_words(row)) == ("+4 points [+0, +6]", "at least -5 points")
+    assert (effect_words(row), limit_words(row)) == ("+4.5 points [+0.0, +6.1]", "at least -5 points")
     score = {**row, "theory": Theory.MODEL_REASONS}
     assert (effect_words(score), limit_words(score)) == ("-0.0449 [-0.0612, 0]", "at most 0.05")
     cost = {**row, "theory": Theory.OWN_LIMITS, "value": 12.25, "low": None, "limit": 20.0}
@@ -205,6 +205,8 @@ def test_numbers_are_printed_in_the_unit_of_their_measure() -> None:
         "high": 0.812,
     }
     assert (effect_words(ratio), limit_words(ratio)) == ("0.74 [0.70, 0.81]", "at least 0.80")
+    path = {**ratio, "theory": Theory.PATH_TO_APPROVAL, "measure": "recourse_cost_reference_over_group"}
+    assert (effect_words(path), limit_words(path)) == ("74 % [70, 81]", "at least 80 %")
 
 
 def test_a_fitted_model_has_no_answer_to_direct() -> None:

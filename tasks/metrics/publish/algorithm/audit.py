@@ -1,5 +1,6 @@
 """Auditor of disclosure: what an attacker can infer from all published counts."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from tasks.metrics.publish.algorithm.populations import ALL, Count, People, Population
+from tasks.metrics.publish.algorithm.populations import ALL, Count, Event, People, Population, Published
 from tasks.numerics.arrays import Bools, Floats, Longs
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -545,6 +546,20 @@ class Auditor:
         least, largest = self.spread(row, low, high)
         return largest - least
 
+    def lies_in(self, row: int, ends: tuple[float, float], low: Floats, high: Floats) -> bool:
+        """Whether a count is proven to lie between two ends, both included; not where a search is cut short."""
+        for sign, end in zip((1, -1), ends, strict=True):
+            for integral in (False, True):
+                least, largest = self.spread(row, low, high)
+                if least < ends[0] or largest > ends[1]:
+                    return False
+                limit = self._look(row, sign, low, high, integral=integral).limit
+                if np.ceil(sign * limit - SLACK) >= sign * end:
+                    break
+            else:
+                return False
+        return True
+
     def interval(self, count: Count, low: Floats, high: Floats, exact: bool = True) -> Interval:
         """Least and largest value of a count that the bounds allow; by the witnesses so far where not ``exact``."""
         row, proven = self.rows[count], exact
@@ -628,3 +643,113 @@ class Auditor:
         if fits and (table >= 0).all():
             self._witnesses.keep(table, self._programme.matrix)
         return fits
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What two runs tell of the people in whom they differ, to a reader who knows all of everybody but the decisions.
+#
+# Such a reader knows the groups of each record, which features it lacks, in which runs it is, and whether its decision
+# differs between runs: what he does not know is how many of the records that are alike in all this were denied. Every
+# published count of denied records bounds a sum of these numbers. A withheld count promises an interval of some width
+# that is no less than there are few people: of the few in whom the runs differ, that nobody and that all were denied
+# must stay possible. One to three of three tells that somebody was.
+
+
+NODES = 2000
+"""Of a search in whole numbers; what one that ends there leaves open counts as told."""
+
+
+def told_decisions(
+    people: People, before: Sequence[Published], published: Sequence[Published], targets: Iterable[Count]
+) -> list[Interval]:
+    """Bounds of the denied among the few that runs differ in, as a reader learns them who knows all but decisions.
+
+    Args:
+        people: of all runs, with the decisions that each has.
+        before: what earlier runs have published.
+        published: what this run publishes.
+        targets: numbers of those with an event among few people.
+
+    Returns:
+        What is told of each, if it is less than from nobody to all, and more than earlier runs tell by themselves.
+    """
+    alike, counts = _Alike(people), list(dict.fromkeys(targets))
+    followed = _followed(alike, people, before, counts)
+    earlier = {interval.count: interval.width for interval in followed if interval.proven}
+    intervals = _followed(alike, people, (*before, *published), counts)
+    return [interval for interval in intervals if interval.width < earlier.get(interval.count, math.inf)]
+
+
+def _followed(
+    alike: "_Alike", people: People, published: Sequence[Published], targets: Sequence[Count]
+) -> list[Interval]:
+    rows, low, high = [], list[float](), list[float]()
+    for statement in published:
+        if statement.count.event and np.isfinite([statement.low, statement.high]).any():
+            parts = [alike.terms(count) for count in (statement.count, *statement.other_counts)]
+            constant = sum(part for _, part in parts)
+            rows.append(np.sum([terms for terms, _ in parts], axis=0))
+            low.append(statement.low - constant)
+            high.append(statement.high - constant)
+    fits = scipy.optimize.LinearConstraint(np.array(rows), low, high) if rows else ()
+    out = []
+    for target in targets:
+        terms, fixed = alike.terms(target)
+        ends, proven = [], True
+        for sign in (1, -1):
+            end = scipy.optimize.milp(
+                sign * terms, constraints=fits, bounds=scipy.optimize.Bounds(0, alike.sizes),
+                integrality=np.ones(terms.size), options={"node_limit": NODES},
+            )  # fmt: skip
+            proven &= end.status == 0
+            ends.append(round(sign * end.fun) + fixed if end.status == 0 else people.size(target))
+        if ends[1] - ends[0] < people.size(Count(target.population)):
+            out.append(Interval(target, int(ends[0]), int(ends[1]), proven))
+    return out
+
+
+class _Alike:
+    """Records that differ in nothing but the decision, for each decision maker."""
+
+    def __init__(self, people: People) -> None:
+        self._people = people
+        self._weights = people.weights if people.weights is not None else np.ones(len(people.attributes[0].codes))
+        occurring = self._weights > 0
+        first: dict[str, Bools] = {}
+        settled: dict[str, Bools] = {}
+        self._turned: dict[Event, Bools] = {}
+        """Whether a record has another decision than in the first run that decides on it."""
+        for event, happened in people.events.items():
+            nobody = np.zeros_like(happened)
+            decided = nobody.copy()
+            for place, inside in people.bases.items():
+                if (place.decision_maker, place.run) == (event.decision_maker, event.run):
+                    decided |= inside
+            before = settled.setdefault(event.decision_maker, nobody)
+            base = first.setdefault(event.decision_maker, nobody)
+            first[event.decision_maker] = np.where(before, base, happened & decided)
+            settled[event.decision_maker] = before | decided
+            self._turned[event] = decided & (happened != first[event.decision_maker])
+        marks = [*(a.codes for a in people.attributes), *people.bases.values(), *self._turned.values()]
+        keys = np.column_stack([np.asarray(mark, dtype=np.int64) for mark in marks])[occurring]
+        _, inverse = np.unique(keys, axis=0, return_inverse=True)
+        self._class = np.full(occurring.size, -1)
+        self._class[occurring] = inverse.ravel()
+        self._classes = int(inverse.max()) + 1 if inverse.size else 0
+        self._makers = list(first)
+        people_of_class = np.bincount(self._class[occurring], self._weights[occurring], self._classes)
+        self.sizes = np.tile(people_of_class, len(self._makers))
+        """``(classes of each decision maker,)`` records, any of which may have been denied."""
+
+    def terms(self, count: Count) -> tuple[Floats, int]:
+        """A number with an event as a sum: a factor for the denied of each class, and a constant."""
+        inside = self._people.of(count.population) & (self._class >= 0)
+        turned = self._turned[count.happening] != count.rest
+        out, fixed = np.zeros(self.sizes.size), 0
+        start = self._makers.index(count.population.decision_maker) * self._classes
+        for number in np.unique(self._class[inside]):
+            of_class = inside & (self._class == number)
+            is_turned = bool(turned[of_class][0])
+            out[start + number] = -1.0 if is_turned else 1.0
+            fixed += int(self._weights[of_class].sum()) if is_turned else 0
+        return out, fixed

@@ -52,6 +52,8 @@ class Ledger:
         self.withheld = {population for population, subject in self.subjects.items() if subject.small}
         self.bases: dict[tuple[Place, str], int] = {}
         """What n (the empty event) and events are rounded to, in places where more is asked for than the profile."""
+        self.implied: set[tuple[Population, str]] = set()
+        """Counts that follow from others as closely as the profile prints them: a coarser base would hide nothing."""
         self._limits: dict[tuple[Population, frozenset[tuple[str, int]] | None], Limits] = {}
         self.fixed: list[Limits] = []
         """What is published beside the populations: by earlier runs, and of merged groups."""
@@ -82,6 +84,8 @@ class Ledger:
 
         The same people in two places have one number: two roundings of one count would narrow it.
         """
+        if (population, event) in self.implied:
+            return self.request.policy.round_to
         places = self._places.get((population, event), (population.place,))
         return max(self.bases.get((place, event), self.request.policy.round_to) for place in places)
 
@@ -268,6 +272,7 @@ def _suppressed(request: primary.Request, audited: primary.Request, last: bool) 
     ledger.auditor.allow(np.inf if last else EFFORT)
     restore(ledger, closed)
     merged = merge(ledger, closed)
+    find_implied(ledger)
     audited_counts = set(audited.counts)
     unaudited = [count for count in request.counts if count not in audited_counts]
     gone = primary.subjects_of(request.people, request.policy, unaudited, request.adverse)
@@ -422,6 +427,27 @@ def _merged(ledger: Ledger, groups: Sequence[Population]) -> primary.Merged | No
         published.append(Published(first, *span, tuple(other_counts)))
     numbers = {event: rounded(policy, size, base) for event, size in sizes.items()}
     return primary.Merged(tuple(groups), numbers, base, tuple(published))
+
+
+def find_implied(ledger: Ledger) -> None:
+    """Find the coarsely rounded counts that follow from what is published: their rounding costs for nothing.
+
+    To print them as the profile does tells nothing new.
+    """
+    policy, bounds = ledger.request.policy, ledger.bounds()
+    for population, subject in ledger.subjects.items():
+        if population in ledger.withheld:
+            continue
+        for event, size in (("", subject.n), *subject.events.items()):
+            if event in subject.ranges or ledger.base(population, event) == policy.round_to:
+                continue
+            ends = learned(policy, size, policy.round_to, not event or policy.events_too)
+            try:
+                follows = ledger.auditor.lies_in(ledger.auditor.rows[Count(population, event)], ends, *bounds)
+            except SpentError:
+                return
+            if follows:
+                ledger.implied.add((population, event))
 
 
 def _tells(ledger: Ledger, closed: Sequence[primary.Target]) -> bool:

@@ -53,6 +53,10 @@ class TestLaw:
             assert found.predicted.dtype == np.bool_
             assert (found.predicted == again.predicted).all()
             assert (found.predicted == label).mean() > 0.5
+        if found.expected is not None:
+            assert ((found.expected >= 0) & (found.expected <= 1)).all()
+            assert found.predicted[found.expected == 1].all(), "decisions are drawn from these probabilities"
+            assert not found.predicted[found.expected == 0].any()
         if found.scores is not None:
             assert np.isfinite(found.scores).all()
             assert (found.scores == again.scores).all()
@@ -71,7 +75,7 @@ class TestLaw:
 
 
 class TestFolds:
-    def test_every_mitigation_sees_the_same_folds_and_each_row_is_held_out_once(self):
+    def test_every_mitigation_sees_the_same_folds_and_each_row_is_held_out_once(self, monkeypatch):
         people, seen = drawn(), {"one": [], "two": []}
 
         def decided(name):
@@ -81,7 +85,9 @@ class TestFolds:
 
             return decide
 
-        found = dict(algorithm.compared(people, LABELS, {name: decided(name) for name in seen}, 1))
+        monkeypatch.setattr(algorithm, "REPEATS", 1)
+        trained = algorithm.compared(people, LABELS, {name: decided(name) for name in seen}, 1)
+        found = {model.name: model.means for model in trained}
         assert [len(rows) for rows in seen.values()] == [FOLDS, FOLDS]
         for one, two in zip(*seen.values(), strict=True):
             assert (one.test_inputs == two.test_inputs).all()
@@ -135,15 +141,28 @@ class TestSpec:
         with pytest.raises(SpecError, match=said):
             spec_of(place, compare=names)
 
+    def test_one_margin_of_performance_is_fixed_before_the_run(self, place):
+        assert (spec_of(place).comparable.by, spec_of(place).comparable.margin) == ("accuracy", 0.01)
+        with pytest.raises(SpecError, match="one margin decides"):
+            spec_of(place, comparable="{auc: 0.01, accuracy: 0.01}")
+
+    def test_what_each_model_is_trained_with_is_said_without_its_seed(self):
+        for name, method in mitigations().items():
+            said = METHODS[method].module("mitigations").hyperparameters(name)
+            assert said
+            assert "seed" not in json.dumps(said, default=str), name
+
     def test_nothing_is_planned_unless_it_is_asked_for(self, place):
         assert "compare" not in [step.name for step in plan(spec_of(place)).steps]
         assert "compare" in [step.name for step in plan(spec_of(place, compare="[dir]")).steps]
 
 
-def test_the_stage_tells_the_means_of_each_group_beside_the_reference_group(place):
-    asked = spec_of(place, compare="[hardt]", columns__income__role="financial")
+def test_the_stage_tells_the_means_of_each_group_beside_the_reference_group(place, monkeypatch):
+    monkeypatch.setattr(algorithm, "REPEATS", 2)
+    asked = spec_of(place, compare="[hardt]", comparable="{auc: 0.02}", columns__income__role="financial")
     steps = [step for step in plan(asked).steps if step.name in ("ingest", "preprocess", "compare")]
-    [table] = call_plainly(steps)["compared_mitigations"]
+    written = call_plainly(steps)
+    [table], [models] = written["compared_mitigations"], written["compared_models"]
     found = table.to_pandas()
     assert list(found["mitigation"].unique()) == ["unconstrained", "hardt"]
     assert "white" not in set(found["group"])
@@ -152,6 +171,25 @@ def test_the_stage_tells_the_means_of_each_group_beside_the_reference_group(plac
     black = found[found["group"] == "Black"].set_index(["mitigation", "figure"])["value"]
     assert black["unconstrained", "f1"] > 0.5
     assert np.isnan(black["hardt", "auc"])
+    pairs = models.to_pandas()
+    assert set(pairs["mitigation"]) == {"hardt"}
+    of_black = pairs[pairs["group"] == "Black"].set_index("quantity")
+    assert list(of_black.index) == list(algorithm.QUANTITIES)
+    told = of_black.drop("auc")
+    assert (told["low"] <= told["difference"]).all()
+    assert (told["difference"] <= told["high"]).all()
+    assert of_black.loc["auc", "reason"] == algorithm.NO_SCORES
+    assert set(of_black["frontier"]) <= {"dominated", "not_dominated", "cannot_tell"}
+    assert (set(pairs["comparable_by"]), set(pairs["margin"])) == ({"auc"}, {0.02})
+    assert 0 < of_black["drawn"].iloc[0] < 1, "some of these decisions are drawn"
+    [register] = written["model_register"]
+    tried = register.to_pandas().set_index(["group", "mitigation"])
+    assert len(tried) == 2 * found["group"].nunique()
+    base, other = tried.loc[("Black", "unconstrained")], tried.loc[("Black", "hardt")]
+    assert (base["standing"], other["standing"]) == ("base", "not_candidate")
+    assert other["reason"] == "it is not shown that auc is worse by less than 0.02", "it has no scores"
+    assert (base["first_seed"], base["folds"], base["repeats"]) == (asked.seed, FOLDS, 2)
+    assert json.loads(other["hyperparameters"])["learning_rate"] == 3e-4
 
 
 def test_the_report_has_a_row_for_each_mitigation_and_reasons_below():
@@ -164,6 +202,18 @@ def test_the_report_has_a_row_for_each_mitigation_and_reasons_below():
     made = material([], spec())
     shown = section(Material(made.settings, made.measures, {**made.tables, "published_compared_mitigations": rows}))
     [view] = tables(shown)
+    pair = {**own, "mitigation": "dir", "difference": -0.104, "low": -0.16, "high": -0.05, "frontier": "cannot_tell"}
+    pair |= {"comparable_by": "accuracy", "margin": 0.01, "drawn": 0.25}
+    pairs = ({**pair, "quantity": "sp_gap", "performance": "comparable"},)
+    both = {"published_compared_mitigations": rows, "published_compared_models": pairs}
+    beside = tables(section(Material(made.settings, made.measures, {**made.tables, **both})))[1]
+    minus = "\N{MINUS SIGN}"
+    assert [cell.text for cell in beside.rows[0]] == [
+        *("race", "Black", "dir", "none", f"{minus}0.104 [{minus}0.160, {minus}0.050]", "none", "none", "none"),
+        *("cannot tell", "yes"),
+    ]
+    assert "accuracy lower by less than 0.01" in beside.note
+    assert "dir: some decisions are drawn (25 %)" in beside.note
     assert [[cell.text for cell in row][:5] for row in view.rows] == [
         ["race", "Black", "dir", "none", "0.842"],
         ["race", "Black", "hardt", "none", "0.5"],

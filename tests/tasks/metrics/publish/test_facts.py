@@ -7,8 +7,9 @@ from published_rows import Told
 
 from schemas.tables.applications import ENCODINGS, MODEL_METRICS, VALIDATIONS
 from schemas.tables.counterfactuals import FEASIBILITY_FACTS
-from schemas.tables.verdicts import published
-from tasks.methods.adjusted.tables import ADJUSTED_EXCHANGED
+from schemas.tables.findings import FINDINGS
+from schemas.tables.verdicts import PUBLISHED_MEASURES, WITHHELD_TABLE, published
+from tasks.methods.adjusted.tables import ADJUSTED_EXCHANGED, DISPARITIES, FLOW, PRICING
 from tasks.metrics.publish import facts
 from tasks.metrics.publish.algorithm.profiles import POLICIES
 
@@ -16,7 +17,8 @@ from tasks.metrics.publish.algorithm.profiles import POLICIES
 def told(profile, *gone):
     """Fates without a run, of 1,000 people."""
     own = Told(POLICIES[profile], frozenset(gone))
-    people = SimpleNamespace(weights=SimpleNamespace(sum=lambda: 1000))
+    attributes = [SimpleNamespace(name="race", groups=("Black", "white"))]
+    people = SimpleNamespace(weights=SimpleNamespace(sum=lambda: 1000), attributes=attributes)
     return SimpleNamespace(
         **{name: getattr(own, name) for name in ("policy", "is_gone", "is_ranged", "printed", "base", "base_of")},
         of_all=lambda count: own.printed("", "", "", count),
@@ -107,3 +109,158 @@ def test_bins_of_a_column_are_no_people():
     table = ENCODINGS.build(**{name: [value] for name, value in row.items()})
     (shown,) = facts.published_table(ENCODINGS, table, fates).to_pylist()
     assert (shown["bins"], shown["clipped"]) == (7, 40), "seven bins, rounded, would be none"
+
+
+def flow_rows(counts):
+    """Ends of one group's applications; ``fallout`` is a sum of others."""
+    n = sum(events for outcome, events in counts.items() if outcome != "fallout")
+    rows = [
+        {"decision_maker": "lender", "protected_attribute": "race", "group": "Black", "outcome": outcome}
+        | {"n": n, "events": events, "value": events / n, "low": 0.0, "high": 1.0}
+        | dict.fromkeys(("difference", "difference_low", "difference_high"))
+        for outcome, events in counts.items()
+    ]
+    return FLOW.build(**{c.name: [row[c.name] for row in rows] for c in FLOW.columns})
+
+
+@pytest.mark.parametrize("counts", [{"incomplete": 3}, {"denied": 1, "incomplete": 1}, {"incomplete": 0, "copied": 2}])
+@pytest.mark.parametrize("profile", ["public", "strict", "official"])
+def test_a_small_count_withholds_the_whole_table_with_its_reason(profile, counts):
+    counts = {"originated": 300, "denied": 90, "withdrawn": 40, "fallout": 40 + counts["incomplete"]} | counts
+    rows = facts.published_table(FLOW, flow_rows(counts), told(profile)).to_pylist()
+    assert [(row["group"], row["outcome"]) for row in rows] == [("Black", WITHHELD_TABLE), ("white", WITHHELD_TABLE)]
+    assert all(row[c.name] is None for row in rows for c in FLOW.columns if c.type in ("int64", "double"))
+
+
+@pytest.mark.parametrize("profile", ["internal", "published"])
+def test_nothing_is_withheld_where_readers_can_count_the_rows(profile):
+    made = flow_rows({"originated": 300, "denied": 90, "withdrawn": 1, "fallout": 1})
+    assert facts.published_table(FLOW, made, told(profile)).to_pylist() == made.to_pylist()
+
+
+def test_shares_of_rounded_counts_are_those_of_what_is_printed():
+    rows = facts.published_table(FLOW, flow_rows({"originated": 303, "denied": 91}), told("strict")).to_pylist()
+    assert [(row["n"], row["events"], row["value"], row["low"]) for row in rows] == [
+        (395, 305, 0.772, None),
+        (395, 90, 0.228, None),
+    ]
+    rows = facts.published_table(FLOW, flow_rows({"originated": 303, "denied": 91}), told("internal")).to_pylist()
+    assert [row["events"] for row in rows] == [303, 91]
+
+
+def test_the_interval_of_nobody_tells_no_exact_number_where_counts_are_rounded():
+    """Wilson's upper end of none of 394 is a function of 394."""
+    rows = facts.published_table(FLOW, flow_rows({"originated": 394, "denied": 0}), told("strict")).to_pylist()
+    assert [(row["outcome"], row["events"], row["value"], row["high"]) for row in rows][1] == ("denied", 0, 0.0, None)
+
+
+@pytest.mark.parametrize(("filled", "shown"), [(1.0, 1.0), (0.99, None), (0.9, 0.9)])
+def test_a_share_of_loans_with_a_price_tells_no_few_without_one(filled, shown):
+    row = {"decision_maker": "lender", "protected_attribute": "race", "group": "Black", "outcome": "rate_spread"}
+    row |= {"unit": "percentage points", "product": "", "rung": 1, "blocks": "", "estimator": "ols", "primary": True}
+    row |= {"n": 300, "n_reference": 900, "filled": filled, "filled_reference": 0.5}
+    row |= {"reason": "exempt: 1% and 3% of the loans of both groups need not report it"}
+    made = PRICING.build(**{c.name: [row.get(c.name)] for c in PRICING.columns})
+    (found,) = facts.published_table(PRICING, made, told("public")).to_pylist()
+    assert (found["filled"], found["reason"]) == (shown, "exempt: some of the loans of both groups need not report it")
+    assert facts.published_table(PRICING, made, told("published")).to_pylist() == made.to_pylist()
+
+
+def test_a_ratio_goes_with_a_withheld_count_of_the_reference_group():
+    row = {"decision_maker": "lender", "protected_attribute": "race", "group": "Black", "of": "denial", "share": None}
+    row |= {"measure": "odds_ratio", "higher": "worse", "value": 2.5, "low": 1.1, "high": 4.0, "n": 300, "events": 60}
+    made = DISPARITIES.build(
+        **{name: [value] for name, value in (row | {"n_reference": 90, "events_reference": 3, "reason": ""}).items()}
+    )
+    (found,) = facts.published_table(DISPARITIES, made, told("public")).to_pylist()
+    assert (found["value"], found["low"], found["events_reference"], found["n"]) == (None, None, None, 300)
+
+
+def test_members_without_a_value_are_not_told_by_the_row_of_all_members():
+    rows = [
+        {"decision_maker": "lender", "protected_attribute": "race", "group": "Black", "measure": measure, "of": of}
+        | {"higher": "worse", "share": None, "value": 1.2, "low": 1.0, "high": 1.4, "reason": ""}
+        | {"n": n, "events": None, "n_reference": 900, "events_reference": None}
+        for measure, of, n in (("odds_ratio", "denial", 200), ("smd", "income", 197), ("smd", "term", 150))
+    ]
+    made = DISPARITIES.build(**{c.name: [row[c.name] for row in rows] for c in DISPARITIES.columns})
+    shown = facts.tables([(DISPARITIES, made)], told("public"))["published_disparities"].to_pylist()
+    assert [(row["n"], row["value"] is None) for row in shown] == [(200, False), (None, True), (150, False)]
+
+
+PAIRING = facts.Pairing({"race": "white"}, neighbours=100, fewest=30, seed=1)
+
+
+def findings_of(**letters):
+    """Findings from a letter an applicant: f flagged, n not, r refused, i not identified; a gap: no row."""
+    words = {
+        "cst": {"f": "detected", "n": "not_detected"},
+        "fgce": {"f": "infeasible", "n": "feasible"},
+        "gcfn": {"f": "decision_changes", "n": "decision_kept", "i": "not_identified"},
+        "raguel": {"f": "offered_recourse", "n": "offered_recourse"},
+    }
+    rows = [
+        {
+            **{
+                "row_id": str(at),
+                "method": method,
+                "verdict": words[method].get(letter, "not_tested"),
+                "group": "Black",
+            },
+            **{"refusal": "missing_covariate" if letter == "r" else None, "q": 0.01, "statistic": float(letter == "f")},
+        }
+        for method, of in letters.items()
+        for at, letter in enumerate(of)
+        if letter != " "
+    ]
+    rows += [
+        {**rows[0], "row_id": f"w{at}", "method": "raguel", "verdict": "offered_recourse", "group": "white",
+         "statistic": 0.5, "refusal": None}
+        for at in range(3)
+    ]  # fmt: skip
+    blank = dict.fromkeys(("control", "test", "low", "high", "p"))
+    whose = {"decision_maker": "lender", "protected_attribute": "race", "subgroup": 0, "weight": 1.0}
+    rows = [{**blank, **whose, **row} for row in rows]
+    return FINDINGS.build(**{c.name: [row[c.name] for row in rows] for c in FINDINGS.columns})
+
+
+def pairs_of(profile="public", *gone, **letters):
+    made = facts.agreement_pairs(findings_of(**letters), PUBLISHED_MEASURES.empty(), PAIRING, told(profile, *gone))
+    return {(row["first"], row["second"]): row for row in made.to_pylist()}
+
+
+CELLS = ("both", "first_alone", "second_alone", "neither")
+
+
+def test_pairs_of_methods_are_counted_among_whom_both_could_judge_and_the_others_by_reason():
+    found = pairs_of(
+        cst="f" * 30 + "n" * 60 + "r" * 10, fgce="f" * 20 + "n" * 20 + " " * 60, gcfn="n" * 60 + "f" * 20 + "i" * 20
+    )
+    first = found["cst", "fgce"]
+    assert [first[name] for name in ("n", *CELLS)] == [40, 20, 10, 0, 10]
+    assert (first["kappa"], first["ac1"], first["agreement"]) == (0.5, 0.529, 0.75)
+    assert first["kappa_low"] < 0.5 < first["kappa_high"]
+    assert [first[name] for name in ("not_asked", "refused", "not_identified")] == [60, 0, 0]
+    assert first["may_differ"] == "unit"
+    second = found["cst", "gcfn"]
+    assert [second[name] for name in ("n", *CELLS)] == [80, 0, 30, 20, 30]
+    assert [second[name] for name in ("not_asked", "refused", "not_identified")] == [0, 0, 20]
+    assert second["first_flag"].startswith("q below 0.05")
+
+
+def test_pairs_of_few_people_tell_nothing_and_rounded_counts_make_all_numbers():
+    letters = {"cst": "f" * 33 + "n" * 30, "gcfn": "f" * 30 + "n" * 33}
+    assert pairs_of("internal", **letters)["cst", "gcfn"]["first_alone"] == 3
+    row = pairs_of(**letters)["cst", "gcfn"]
+    names = ("n", *CELLS, "agreement", "kappa", "ac1", "jaccard", "not_asked", "refused", "not_identified")
+    assert row["withheld"]
+    assert {row[name] for name in names} == {None}
+    assert pairs_of("public", ("lender", "race", "Black"), cst="f" * 99, gcfn="f" * 99)["cst", "gcfn"]["withheld"]
+    rounded = pairs_of("strict", cst="f" * 42 + "n" * 48, gcfn="f" * 31 + "n" * 24 + "f" * 13 + "n" * 22)
+    assert [rounded["cst", "gcfn"][name] for name in CELLS] == [30, 10, 15, 35]
+    assert rounded["cst", "gcfn"]["agreement"] == 0.722, "65 of 90, of the rounded counts"
+
+
+def test_a_cost_of_recourse_is_a_flag_above_the_reference_groups_median():
+    flags = facts.flags(findings_of(raguel="f" * 3 + "n" * 2 + "r"), {"race": "white"}).to_pylist()
+    assert [row["flag"] for row in flags] == [True] * 3 + [False] * 2 + [None]

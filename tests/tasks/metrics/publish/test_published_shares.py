@@ -53,7 +53,7 @@ def test_a_false_positive_rate_is_a_share_of_the_denied():
 @pytest.mark.parametrize(("n", "few"), [(59, True), (60, False)])
 def test_a_quantile_over_few_is_the_value_of_one_person(n, few):
     decile = row(quantile=0.1, category=None, factual=17.0, n=n)
-    assert measures.is_of_few("factual", decile) is few
+    assert measures.is_of_few("factual", decile, told("public")) is few
     assert (facts._double("factual", decile, told("public")) is None) is few
 
 

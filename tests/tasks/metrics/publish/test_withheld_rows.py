@@ -34,7 +34,8 @@ def test_a_quotient_of_coarsely_rounded_counts_keeps_its_state_alone() -> None:
 
     def told(coarse: bool) -> dict[str, object]:
         fates = SimpleNamespace(
-            policy=POLICIES["public"], base=lambda _: 10, is_gone=lambda *_: False, is_ranged=lambda *_: False,
+            policy=POLICIES["public"], base=lambda _: 10, are_decisions_gone=lambda *_: False,
+            is_ranged=lambda *_: False,
             is_coarse=lambda population: coarse and population.group == "Black",
             printed=lambda *a: a[-1] // 10 * 10,
         )  # fmt: skip

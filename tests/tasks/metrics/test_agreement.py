@@ -1,0 +1,145 @@
+"""Agreement of methods: figures by hand, codes by rule, and intervals that cover where the truth is simulated."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tasks.metrics.algorithm.agreement import (
+    EXPLAINS,
+    TWINS,
+    TWINS_AS_INPUT,
+    WORLDS,
+    Pair,
+    Speaker,
+    World,
+    codes,
+    necessity,
+    necessity_interval,
+    pattern,
+    withheld,
+)
+
+
+def test_the_pattern_of_boston_as_a_reader_derives_it_by_hand() -> None:
+    signs = {"cst_effect": "against", "infeasible_share_relabelled": "none_seen", "cec_above_own_group": "too_few"}
+    signs |= {"approval_rate_ratio": "against", "own": "for"}
+    found = pattern(signs)
+    assert found.text == "approval- CST- FGCE0 CEC? own+"
+    assert (found.able, found.against) == (4, ("approval_rate_ratio", "cst_effect"))
+    assert found.silent == ("infeasible_share_relabelled", "own")
+
+
+def test_figures_of_a_table_by_hand() -> None:
+    """Specification, section 1.3: CEC and CST, and GCFN and CST, of Boston 1990."""
+    pair = Pair(52, 90, 7, 48)
+    assert pair.n == 197
+    assert (round(pair.agreement, 2), round(pair.kappa, 2), round(pair.ac1, 2)) == (0.51, 0.16, 0.02)
+    assert round(pair.jaccard, 2) == 0.35
+    rare = Pair(2, 1, 35, 105)
+    assert (round(rare.kappa, 2), round(rare.ac1, 2), round(rare.jaccard, 2)) == (0.06, 0.67, 0.05)
+
+
+def test_a_table_of_flags() -> None:
+    first, second = np.array([True, True, False, False, True]), np.array([True, False, True, False, True])
+    assert Pair.of(first, second) == Pair(2, 1, 1, 1)
+    assert Pair.of(second, first).cells == (2, 1, 1, 1)
+    assert Pair.of(first, first).kappa == 1
+
+
+def test_figures_that_are_not_defined_are_nan_and_no_zero() -> None:
+    nobody, alike = Pair(0, 0, 0, 0), Pair(0, 0, 0, 9)
+    assert all(
+        map(math.isnan, (nobody.agreement, nobody.kappa, nobody.ac1, nobody.jaccard, alike.kappa, alike.jaccard))
+    )
+    assert alike.ac1 == 1
+    for undefined in (*nobody.intervals(np.random.default_rng(1)), alike.intervals(np.random.default_rng(1))[0]):
+        assert all(map(math.isnan, undefined))
+
+
+@pytest.mark.parametrize(("share", "agreeing", "n"), [(0.3, 0.5, 200), (0.5, 0.0, 150), (0.2, 0.8, 200)])
+def test_the_intervals_cover_the_kappa_and_the_ac1_that_was_drawn_from(share: float, agreeing: float, n: int) -> None:
+    """The second flag is the first with probability ``agreeing``, else a new draw: its kappa is ``agreeing``."""
+    rng, covered, runs = np.random.default_rng(50), np.zeros(2), 300
+    chance = 2 * share * (1 - share)
+    truth = np.array([agreeing, (1 - (1 - agreeing) * chance - chance) / (1 - chance)])
+    for _ in range(runs):
+        first = rng.random(n) < share
+        second = np.where(rng.random(n) < agreeing, first, rng.random(n) < share)
+        low, high = np.array(Pair.of(first, second).intervals(rng, 400)).T
+        covered += (low <= truth) & (truth <= high)
+    assert (covered / runs >= 0.91).all()
+    assert (covered / runs <= 0.985).all()
+
+
+def test_codes_are_rules_and_each_can_hold_alone() -> None:
+    cst = Speaker("cst", "lender", denied_only=False, sign="against", prevalence=0.5, neighbours=30)
+    same = Speaker("adjusted", "lender", denied_only=False, sign="none_seen", prevalence=0.5)
+    assert codes(cst, same, 100, 30) == ()
+    alone = {
+        "unit": Speaker("raguel", "lender", denied_only=True, prevalence=0.5),
+        "maker": Speaker("adjusted", "model", denied_only=False),
+        "channel": Speaker("cec", "lender", denied_only=False, sign="none_seen"),
+        "noise": Speaker("st", "lender", denied_only=False, p=0.2),
+        "identified": Speaker("gcfn", "lender", denied_only=False, not_identified=0.25),
+        "overlap": Speaker("st", "lender", denied_only=False, support=0.79),
+        "prevalence": Speaker("gcfn", "lender", denied_only=False, prevalence=0.04),
+    }
+    for code, speaker in alone.items():
+        assert codes(cst, speaker, 100, 30) == (code,)
+        assert codes(speaker, cst, 100, 30) == (code,), "in whatever order"
+    assert codes(cst, same, 29, 30) == ("size",)
+    direct = Speaker("cst", "lender", denied_only=False, sign="none_seen", measure="st_effect")
+    total = replace(direct, sign="against", measure="cst_effect")
+    assert codes(total, direct, 100, 30) == codes(direct, total, 100, 30) == ("channel",)
+    assert codes(replace(direct, sign="against"), replace(total, sign="none_seen"), 100, 30) == (), "not turned round"
+    assert codes(Speaker("cst", "lender", denied_only=False, neighbours=15), same, 100, 30) == ("noise",)
+    assert {*alone, "size"} == set(EXPLAINS)
+
+
+def test_a_table_with_a_cell_of_few_people_goes_as_a_whole_and_one_with_nobody_stays() -> None:
+    of_few, whole = Pair(10, 4, 20, 30), Pair(10, 0, 20, 34)
+    assert withheld({("a", "b"): of_few}, {}, 64, 5) == {("a", "b"): "cell"}
+    assert withheld({("a", "b"): whole}, {}, 64, 5) == {}
+    assert withheld({("a", "b"): Pair(1, 1, 1, 1)}, {}, 4, 0) == {}
+
+
+def test_a_table_goes_that_shares_a_margin_with_a_withheld_one() -> None:
+    pairs = {("a", "b"): Pair(10, 4, 20, 30), ("a", "c"): Pair(7, 7, 25, 25), ("b", "c"): Pair(20, 10, 12, 22)}
+    assert pairs["a", "b"].margins()[0] == pairs["a", "c"].margins()[0] == (14, 50)
+    assert withheld(pairs, {}, 64, 4) == {}, "4 are enough"
+    pairs["c", "d"] = Pair(20, 12, 12, 20)
+    assert withheld(pairs, {}, 64, 5) == {("a", "b"): "cell", ("a", "c"): "margin", ("b", "c"): "margin"}
+
+
+def test_a_table_goes_whose_difference_from_what_else_is_told_is_of_few_people() -> None:
+    """The group has 64 members; c could not judge 3 of them, one of whom a flags."""
+    pairs = {("a", "b"): Pair(10, 10, 20, 24), ("a", "c"): Pair(9, 10, 20, 22)}
+    assert withheld({("a", "c"): pairs["a", "c"]}, {}, 64, 5) == {("a", "c"): "difference"}
+    assert withheld(pairs, {}, 80, 5) == {("a", "c"): "difference"}
+    assert withheld({("a", "c"): pairs["a", "c"]}, {"a": (20, 60)}, 80, 5) == {("a", "c"): "difference"}
+    assert withheld({("a", "c"): pairs["a", "c"]}, {"a": (24, 60)}, 84, 5) == {}
+
+
+def test_rates_in_twins_have_exact_intervals_and_as_many_worlds() -> None:
+    assert World(5, 5).words() == "5 of 5 (0.48 to 1.00)"
+    assert World(0, 10).words() == "0 of 10 (0.00 to 0.31)"
+    assert {len(rates) for rates in (*TWINS.values(), *TWINS_AS_INPUT.values())} == {len(WORLDS)}
+
+
+def test_necessity_is_a_share_of_the_control_groups_denials() -> None:
+    found = necessity(np.array([0.5, 0.5, 0.2, 0.0]), np.array([0.25, 0.5, 0.4, 0.3]))
+    assert found[:3].tolist() == [0.5, 0.0, 0.0]
+    assert math.isnan(found[3])
+
+
+def test_the_interval_of_necessity_covers_the_share_of_the_neighbours_populations() -> None:
+    rng, covered, runs = np.random.default_rng(7), 0, 300
+    for _ in range(runs):
+        control, test = (rng.random(200) < share for share in (0.6, 0.3))
+        low, high = necessity_interval(control.tolist(), test.tolist(), rng, 400)
+        covered += low <= 0.5 <= high
+    assert 0.90 <= covered / runs <= 0.985
+    assert all(map(math.isnan, necessity_interval([False], [True], rng)))
+    assert all(map(math.isnan, necessity_interval([], [True], rng)))
