@@ -34,6 +34,8 @@ PLACES: Final = {
     "fi": "postinumero | paikkakunta | kunta | kotikunta | maakunta | osoite | kaupunki",
     "id": "kode pos | kota | kabupaten | kecamatan | provinsi | alamat | kelurahan",
     "no": "postnummer | postnr | poststed | kommune | fylke | adresse | =by",
+    "ar": "المدينة | مدينة | العنوان | عنوان | الرمز البريدي | رمز بريدي | المحافظة | محافظة | المنطقة | منطقة | الحي"
+    " | الشارع | شارع | البلدية | بلدية | مكان الإقامة",
     "ru": "индекс | почтовый индекс | город | регион | область | адрес | район | населенный пункт",
 }
 """A column with one of these words says where an applicant lives or the home is; after ``=`` it is the whole name."""

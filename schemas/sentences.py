@@ -20,7 +20,8 @@ def sentences(part: str) -> Mapping[str, Any]:
     """The sentence patterns of one part; names in braces are filled in.
 
     Args:
-        part: ``first_page``, ``question_pages``, ``findings``, ``messages``, ``league``, ``years`` or ``data_page``.
+        part: ``first_page``, ``question_pages``, ``findings``, ``messages``, ``league``, ``years``, ``lending`` or
+            ``data_page``.
     """
     patterns: Mapping[str, Any] = _content("sentences.yaml")[part]
     return patterns
@@ -91,14 +92,14 @@ def _table(title: str, header: Sequence[str], rows: Iterable[Iterable[str]]) -> 
 # A count of people stands as ``{n}`` or ``{of}`` until the disclosure pass fills it in as it is published.
 
 
-OF_TIME = "time"
-"""The part of a finding ``through`` that is about when people applied."""
+INSIDE = ("time", "office")
+"""Parts of a finding ``through`` that are about when people applied, and through which of few branches."""
 
 
 def _pattern_of(finding: Mapping[str, Any]) -> str:
     """Kind of a finding, by which its sentence and its next step are found."""
     kind: str = finding["kind"]
-    return f"{kind}_{OF_TIME}" if kind == "through" and finding["part"] == OF_TIME else kind
+    return f"{kind}_{finding['part']}" if kind == "through" and finding["part"] in INSIDE else kind
 
 
 def next_step(finding: Mapping[str, Any]) -> str:
@@ -225,7 +226,7 @@ def of_place(finding: Mapping[str, Any]) -> dict[str, Any]:
 
 def of_through(finding: Mapping[str, Any]) -> dict[str, Any]:
     """What goes through branches, officers or channels, or through the quarter of the application."""
-    rest = _less_often(finding["remaining"] if finding["part"] == OF_TIME else finding["estimate"] + finding["value"])
+    rest = _less_often(finding["remaining"] if finding["part"] in INSIDE else finding["estimate"] + finding["value"])
     return {"size": points(finding["value"]).capitalize(), "range": _range(finding), "rest_way": rest}
 
 

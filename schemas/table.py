@@ -51,6 +51,19 @@ class Table:
     """Whether the audit spec appends columns of its own."""
     restricted: bool = False
     """Whether it holds personal rows that never reach a report."""
+    parts: tuple[str, ...] = ()
+    """Columns of the key whose values part people, empty of a whole: all counts of parts are published, or none."""
+    covered: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Parts that overlap: the value of a row, and those of the rows that hold all of its people, and perhaps more."""
+    inside: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Table and its parts that hold all people of a row of this one; without parts the fullest row of the same group.
+
+    Who they have more is told by both, and so is withheld with this one where it is few.
+    """
+    goes_with: str = ""
+    """Table with ``parts`` that would tell the counts of this one, and takes them along."""
+    of_counts: tuple[str, ...] = ()
+    """Numbers that follow from the counts of their row, and would tell them where one is withheld or rounded."""
 
     def schema(self) -> pa.Schema:
         """The Arrow schema of the declared columns."""

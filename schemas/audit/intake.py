@@ -9,8 +9,8 @@ from schemas.bounds import Code, Strict
 Folding = Literal["case", "blanks", "unicode", "stop"]
 FOLDINGS: Final[tuple[Folding, ...]] = ("case", "blanks", "unicode", "stop")
 
-RULES: Final = 1
-"""Version of the rules of reading; a spec keeps the version it was written with."""
+RULES: Final = 2
+"""Version of the rules of reading; a spec keeps the version it was written with, and 1 where it names none."""
 
 
 _BELONGING: Final = {
@@ -87,7 +87,7 @@ class ColumnRecipe(Strict):
 class Intake(Strict):
     """The recipe by which the cells of a table are read; ingest applies it and nothing else."""
 
-    rules: Literal[1] = Field(RULES, description="version of the rules")
+    rules: Literal[1, 2] = Field(1, description="version of the rules")
     fold: tuple[Folding, ...] = Field(
         FOLDINGS, description="what spellings of decisions, groups and categories may differ by; [] joins none"
     )

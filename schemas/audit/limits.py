@@ -69,6 +69,12 @@ class Limits(Strict):
     path_to_approval: RecourseLimits | None = Field(RecourseLimits(), description="limits of FGCE and RAGUEL")
     model_reasons: Effect | None = Field(None, description="CEC score above that of pairs within the group")
     part: Effect | None = Field(0.05, description="adjusted difference of denial in a part of a group")
+    rate_spread: float | None = Field(
+        0.10,
+        gt=0,
+        le=100,
+        description="difference of rate spread among similar borrowers, in percentage points (ours; no source has one)",
+    )
     undecided: Effect | None = Field(0.05, description="excess of applications without a decision that is a finding")
 
     @model_validator(mode="before")

@@ -50,6 +50,10 @@ class MethodSettings(Strict):
         """The same without what is trained."""
         return self.model_copy(update=dict.fromkeys(self.trained))
 
+    def of_draws(self) -> Self:
+        """The same for the first draw of the rows of a large audit: ranges are over draws, not resamples."""
+        return self
+
     def repeated(self) -> Self:
         """The same for another draw of the rows of a large audit; only values are computed for it."""
         return self

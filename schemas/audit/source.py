@@ -1,11 +1,20 @@
 """The part ``source`` of the spec: where the rows come from, how files are read and which rows are kept."""
 
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from itertools import pairwise
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import AliasChoices, Field, PrivateAttr, field_validator, model_validator
+from pydantic import (
+    AliasChoices,
+    Field,
+    PrivateAttr,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from schemas.audit.hmda import HmdaPolicy, VintageChoice
 from schemas.audit.intake import Intake, SecondFile
@@ -36,7 +45,7 @@ Encoding = Literal[
     "euc-kr",
     "koi8-r",
 ]
-_LATE_KEYS: Final = ("member", "sheet", "foot", "second_file", "intake", "rename", "starts")
+_LATE_KEYS: Final = ("member", "sheet", "foot", "second_file", "intake", "rename", "starts", "attribute_files", "proxy")
 """Keys that came later than specs which are in use: a spec without them keeps its identity."""
 TABLE_KINDS: Final = ("csv", "parquet", "excel", "stata", "sas", "spss", "jsonl", "feather")
 """Kinds of a table of one's own, which a file holds."""
@@ -44,10 +53,18 @@ _BELONGING: Final = (
     (("comment", "quote", "multiline", "maximum_bytes", "starts"), ("csv",), "delimited text"),
     (("header", "skip", "foot"), ("csv", "excel"), "delimited text and excel"),
     (("sheet",), ("excel",), "excel"),
-    (("year_column", "member", "second_file", "intake"), TABLE_KINDS, "a table of your own"),
+    (("year_column", "member", "second_file", "intake", "attribute_files"), TABLE_KINDS, "a table of your own"),
     (("rename",), (*TABLE_KINDS, "hmda"), "a file"),
+    (("proxy",), (*TABLE_KINDS, "frame"), "a table of your own"),
 )
 """Keys, the kinds of source that have them, and those kinds in words."""
+
+
+def name_of(path: str) -> str:
+    """The name of a file without its folders, as this system or another one writes them."""
+    return PurePath(path.replace("\\", "/")).name
+
+
 _NO_DELIMITER: Final = '"\r\n\0'
 
 
@@ -103,11 +120,20 @@ class Keep(Strict):
         return self.minimum is not None or self.maximum is not None
 
 
-class Derived(Strict):
-    """A column made from one of the source by a mapping of its values."""
+CellRule = Literal["present", "absent"] | tuple[Code, ...]
+"""Which cells of a column make a new value: those that are there, those that are missing, or those of some codes."""
 
-    column: str = Field(description="the column of the source that it is made from")
-    values: dict[Code, tuple[Code, ...]] = Field(min_length=1, description="new value -> the source's values")
+
+class Derived(Strict):
+    """A column made from one of the source by a mapping of its values, or from several by a rule for each new value."""
+
+    column: str | None = Field(None, description="the column of the source that it is made from")
+    values: dict[Code, tuple[Code, ...]] = Field({}, description="new value -> the source's values")
+    rows: dict[Code, dict[str, CellRule]] = Field(
+        {},
+        description="in place of both: new value -> column -> `present`, `absent` or a list of codes; its rows keep "
+        "every rule. A row of two new values is refused, and one of none has no value",
+    )
 
     @field_validator("values")
     @classmethod
@@ -117,6 +143,44 @@ class Derived(Strict):
         if twice:
             raise ValueError(f"{twice} have more than one value")
         return values
+
+    @model_validator(mode="after")
+    def _is_made_in_one_way(self) -> Self:
+        if (self.column is None) != (not self.values) or bool(self.values) == bool(self.rows):
+            raise ValueError("a derived column has `column` and `values`, or `rows` with a rule for each new value")
+        if not all(self.rows.values()):
+            raise ValueError("each new value of `rows` needs a column with its rule, such as {approved_on: present}")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_the_other_way(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A column with `values` has the identity that it had before there was `rows`."""
+        written: dict[str, Any] = handler(self)
+        return {"rows": written["rows"]} if self.rows else {"column": self.column, "values": written["values"]}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the source that it is made from."""
+        if self.column is not None:
+            return (self.column,)
+        return tuple(dict.fromkeys(name for rules in self.rows.values() for name in rules))
+
+    def codes_of(self, column: str) -> Iterator[str]:
+        """The values of a column that its rules name."""
+        if column == self.column:
+            yield from (code for codes in self.values.values() for code in codes)
+        for rules in self.rows.values():
+            rule = rules.get(column, ())
+            yield from () if isinstance(rule, str) else rule
+
+    def respelled(self, spelled: Callable[[str, tuple[str, ...]], tuple[str, ...]]) -> Self:
+        """The same with the codes of each column as a function spells them."""
+        values = {new: spelled(self.columns[0], old) for new, old in self.values.items()}
+        rows = {
+            new: {name: rule if isinstance(rule, str) else spelled(name, rule) for name, rule in rules.items()}
+            for new, rules in self.rows.items()
+        }
+        return self.model_copy(update={"values": values, "rows": rows})
 
 
 KeptRule = Literal["all", "sample", "counts"]
@@ -140,6 +204,26 @@ class Synthetic(Strict):
     parameters: dict[str, float | str | tuple[float, ...] | None] = Field(
         {}, description="coefficient -> its value, where it is not the generator's default"
     )
+
+
+class Proxy(Strict):
+    """Columns that race is guessed from where no column has it: for screening, never for a verdict."""
+
+    surname: str = Field(description="column with the surname; no table of the lake has it")
+    place: str = Field(
+        description="column with the ZIP code, of five or nine digits, or with the census tract, of eleven"
+    )
+    first_name: str | None = Field(
+        None, description="column with the first name, for BIFSG; BISG without one. No table of the lake has it"
+    )
+    reference: Literal["white", "black", "api", "native", "multiple", "hispanic"] = Field(
+        "white", description="race that the others are compared with"
+    )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read and dropped."""
+        return tuple(name for name in (self.surname, self.place, self.first_name) if name)
 
 
 class Source(Strict):
@@ -204,8 +288,8 @@ class Source(Strict):
     )
     derive: dict[str, Derived] = Field(
         {},
-        description="new column -> the column and the values it is made from; a code that is not listed refuses its "
-        "row",
+        description="new column -> the column and the values it is made from, or the columns and their rules; a code "
+        "that is not listed refuses its row",
     )
     rename: dict[str, str] = Field(
         {}, description="column of a file -> its name in this spec, in each file of csv, parquet and hmda that has it"
@@ -217,6 +301,9 @@ class Source(Strict):
         None,
         validation_alias=AliasChoices("with", "second_file"),
         description="a second file with further columns, joined by a key",
+    )
+    proxy: Proxy | None = Field(
+        None, description="race by surname and place, where the table has none (extra `evenhand[proxy]`)"
     )
     intake: Intake | None = Field(
         None, description="how cells are read: spellings, numbers, dates, bands; unchanged if null"
@@ -232,6 +319,14 @@ class Source(Strict):
     )
     vintage_file: str | None = Field(None, description="the vintage's file, which evenhand fills in")
     part: Part | None = Field(None, description="the partition that is read, which evenhand fills in")
+    attribute_files: tuple[SecondFile, ...] = Field(
+        (), description="the files of protected attributes (`protected[].file`), which evenhand fills in"
+    )
+    lender_name: str = Field(
+        "",
+        max_length=200,
+        description="of HMDA: name of the lender for pages; from the panel of the year in the lake if empty",
+    )
     lacking: tuple[str, ...] = Field(
         (), description="columns that the audit asks for and this year does not have; a back-fill fills it in"
     )
@@ -329,6 +424,11 @@ class Source(Strict):
         return tuple(path for path in declared if path)
 
     @property
+    def second_files(self) -> tuple[SecondFile, ...]:
+        """The further files that are joined by a key, in the order in which they are."""
+        return (*([self.second_file] if self.second_file else []), *self.attribute_files)
+
+    @property
     def words(self) -> str:
         """Description of the source for people: the vintage or the file names, without their folders."""
         description = self._file_words()
@@ -341,9 +441,12 @@ class Source(Strict):
         """
         names = self._names() if self.vintage_file is None else []
         late = {name for name in _LATE_KEYS if getattr(self, name) == type(self).model_fields[name].default}
-        said = {**self.model_dump(mode="json", exclude={"vintage_file", *late}), "path": names}
+        said = {**self.model_dump(mode="json", exclude={"vintage_file", "lender_name", *late}), "path": names}
         if self.part is None and self.vintage_file is not None:
             said["vintage_file"] = "/".join(folder_of(self.vintage_file))
+        for file in (said.get("second_file"), *said.get("attribute_files", ())):
+            if file:
+                file["path"] = name_of(file["path"])
         return said
 
     def lying_at(self, files: tuple[str, ...]) -> Self:
@@ -351,8 +454,14 @@ class Source(Strict):
         one = files[0] if isinstance(self.path, str) else files
         return self.model_copy(update={"path": one})
 
+    def joining(self, files: Sequence[str]) -> Self:
+        """The same source with the places of its further files, in the order of ``second_files``."""
+        placed = [file.model_copy(update={"path": path}) for file, path in zip(self.second_files, files, strict=True)]
+        second = placed.pop(0) if self.second_file else None
+        return self.model_copy(update={"second_file": second, "attribute_files": tuple(placed)})
+
     def _names(self) -> list[str]:
-        return [PurePath(path.replace("\\", "/")).name for path in self.paths]
+        return [name_of(path) for path in self.paths]
 
     def _file_words(self) -> str:
         if self.vintage_file is not None:

@@ -4,7 +4,7 @@ Scope: the shape of the spec and checks that need the spec alone. Reading YAML, 
 against the data: the stage ingest.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar, Final, Literal, Self
 
@@ -14,11 +14,12 @@ from schemas.audit import hmda
 from schemas.audit.causal import CausalGraph, is_order
 from schemas.audit.column import ColumnSpec
 from schemas.audit.expectations import FileOrList
+from schemas.audit.intake import JoinKey
 from schemas.audit.limits import Bootstrap, Disclosure, Expected, Threshold, Verdicts
 from schemas.audit.methods import Methods, known_in
 from schemas.audit.model import Leakage, Model
 from schemas.audit.partition import ALL, By, Growth, Sampling, Size
-from schemas.audit.source import KeptRefusals, Source
+from schemas.audit.source import KeptRefusals, Source, name_of
 from schemas.bounds import Code, Seed, Strict
 from schemas.errors import Location, SpecError, nearest, raise_together
 from schemas.questions import DecisionWords, words_by_domain
@@ -92,11 +93,35 @@ class Protected(Strict):
     reference: str = Field(description="group that the others are compared with")
     missing: str = Field("(missing)", description="group of the rows without a value; no row is refused for that")
     unlisted: str = Field("(other)", description="the group of values that `groups` does not list")
+    file: str | None = Field(
+        None,
+        description="a second file that has the columns, such as demographics that are kept apart; next to the spec or "
+        "in the working directory. A row without a partner there has the group `missing`; one whose key is there twice "
+        "is refused (`outside_join`)",
+    )
+    key: JoinKey | None = Field(
+        None, description="of `file`: the column that identifies an application in both files, or {this: A, other: B}"
+    )
     reported_only: tuple[str, ...] = Field(
         (),
         description="groups that are reported and never judged. Groups that are no people, such as `not available`, "
         "are never judged",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_key(cls, raw: Any) -> Any:
+        """One name names the same column in both files."""
+        if isinstance(raw, Mapping) and isinstance(raw.get("key"), str):
+            return {**raw, "key": {"this": raw["key"], "other": raw["key"]}}
+        return raw
+
+    @model_validator(mode="after")
+    def _file_has_a_key(self) -> Self:
+        if (self.file is None) != (self.key is None):
+            absent = "key" if self.key is None else "file"
+            raise ValueError(f"a second file is joined by a key: add `{absent}`, or leave out both `file` and `key`")
+        return self
 
     @model_validator(mode="after")
     def _groups_fit(self) -> Self:
@@ -132,6 +157,12 @@ class Protected(Strict):
         ]
         return (f"under {self.bands[0]:g}", *between, f"{self.bands[-1]:g} and over")
 
+    def identifying(self) -> dict[str, Any]:
+        """What identifies it; without a second file, as specs that came before these keys."""
+        values = self.model_dump(mode="json")
+        file, key = values.pop("file"), values.pop("key")
+        return values if file is None else {**values, "file": name_of(file), "key": key}
+
     def judges(self, group: str) -> bool:
         """Whether verdicts are about this group: people other than the reference group, and not only reported."""
         words = group.casefold()
@@ -143,6 +174,31 @@ class Protected(Strict):
         words = group.casefold()
         is_not_given = words in _UNKNOWN or any(phrase in words for phrase in _NOT_GIVEN)
         return group != self.reference and (is_not_given or group == self.missing)
+
+
+class Comparable(Strict):
+    """How much worse a mitigation may be and still count as performing as well; fixed before the run."""
+
+    accuracy: float | None = Field(None, gt=0, lt=1, description="by how much the accuracy may be lower")
+    auc: float | None = Field(
+        None, gt=0, lt=1, description="by how much the AUC may be lower; without either the accuracy, by 0.01"
+    )
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if self.accuracy is not None and self.auc is not None:
+            raise ValueError("give `accuracy` or `auc`: one margin decides")
+        return self
+
+    @property
+    def by(self) -> Literal["accuracy", "auc"]:
+        """The quantity."""
+        return "accuracy" if self.auc is None else "auc"
+
+    @property
+    def margin(self) -> float:
+        """Of the quantity."""
+        return self.auc or self.accuracy or 0.01
 
 
 class Explain(Strict):
@@ -213,6 +269,7 @@ class AuditSpec(Strict):
     explain: Explain = Explain()
     causal_graph: CausalGraph = CausalGraph()
     compare: tuple[str, ...] = Field((), description="mitigations that are trained and compared")
+    comparable: Comparable = Comparable()
     methods: Methods = Field(
         description="methods to run and their settings; null leaves a method out, {} runs it with its defaults"
     )
@@ -247,6 +304,7 @@ class AuditSpec(Strict):
                 out["causal_graph"] = (
                     {**graph, "order": settings["causal_order"]} if isinstance(graph, Mapping) else graph
                 )
+        out |= _with_attribute_files(out)
         source, disclosure = out.get("source"), out.get("disclosure") or {}
         if isinstance(source, Mapping) and source.get("kind") == "hmda" and isinstance(disclosure, Mapping):
             # anyone may download its rows; a lender's own submission is refused under this profile
@@ -267,7 +325,7 @@ class AuditSpec(Strict):
     @model_validator(mode="after")
     def _refers_to_itself(self) -> Self:
         of_columns = (*self._of_names(), *self._of_by(), *self._of_model(), *self._of_directions(), *self._of_actions())
-        of_columns = (*of_columns, *self._of_leakage())
+        of_columns = (*of_columns, *self._of_leakage(), *self._of_proxy())
         raise_together([*of_columns, *self._of_verdicts(), *self._of_graph(), *self.methods.faults()])
         return self
 
@@ -280,11 +338,28 @@ class AuditSpec(Strict):
                 message = f"{label.column!r} is the decision or its outcome, and so no feature: leave it out"
                 yield SpecError(message, ("columns", label.column))
 
+    def _of_proxy(self) -> Iterator[SpecError]:
+        """Names that some table of the lake would have."""
+        if self.source.proxy is None:
+            return
+        names = {name for name in (self.source.proxy.surname, self.source.proxy.first_name) if name}
+        elsewhere: dict[str, set[str | None]] = {
+            "columns": set(self.kept()),
+            "protected": {column for p in self.protected for column in p.columns},
+            "row_id": {self.row_id},
+            "by": {self.by.column} if self.by else set(),
+            "source.derive": {derived.column for derived in self.source.derive.values()},
+        }
+        for part, columns in elsewhere.items():
+            for name in sorted(names & columns, key=str):
+                message = f"{name!r} holds names, which are dropped after the look-up; take it out of `{part}`"
+                yield SpecError(message, ("source", "proxy"))
+
     def _of_by(self) -> Iterator[SpecError]:
         if self.by is not None:
             attributes = {column: p.name for p in self.protected for column in p.columns}
             decided = [label.column for label in (self.decision, self.outcome) if label]
-            derived = {name: derivation.column for name, derivation in self.source.derive.items()}
+            derived = {name: derivation.columns[0] for name, derivation in self.source.derive.items()}
             yield from self.by.faults(attributes, decided, derived)
             if not self.source.paths and self.source.vintage is None:
                 message = f"a source of kind {self.source.kind!r} has neither vintage nor path, and so no partitions"
@@ -403,6 +478,11 @@ class AuditSpec(Strict):
         """Whether the decision holds HMDA's action codes; tables of other kinds may hold other codes."""
         return self.decision.column == hmda.ACTION and self.source.kind in ("hmda", "synthetic")
 
+    @property
+    def lender_name(self) -> str:
+        """Name of the lender for pages; empty where none is known."""
+        return self.source.lender_name
+
     def directions(self) -> dict[str, int]:
         """Features with a direction: 1 where more is better for the applicant, -1 where less is."""
         signs, overrides = {"up": 1, "down": -1}, self.verdicts.direction
@@ -437,6 +517,26 @@ class AuditSpec(Strict):
         return {name: column for name, column in self.columns.items() if column.kept}
 
 
+def _with_attribute_files(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The part `source` with the files of protected attributes; attributes of one file and key are joined at once."""
+    source, protected = raw.get("source"), raw.get("protected")
+    if not isinstance(source, Mapping) or source.get("attribute_files") or not isinstance(protected, list | tuple):
+        return {}
+    files: list[dict[str, Any]] = []
+    for p in protected:
+        if not (
+            isinstance(p, Mapping) and isinstance(p.get("file"), str) and isinstance(p.get("columns"), list | tuple)
+        ):
+            continue  # of no second file, or the fields report what is wrong
+        same = (file for file in files if (file["path"], file["key"]) == (p["file"], p.get("key")))
+        file = next(same, None)
+        if file is None:
+            file = {"path": p["file"], "key": p.get("key"), "columns": []}
+            files.append(file)
+        file["columns"] += [name for name in p["columns"] if name not in file["columns"]]
+    return {"source": {**source, "attribute_files": files}} if files else {}
+
+
 def check_decided(spec: AuditSpec) -> None:
     """Stops where the decision or its sides are a guess without confirmation: swapped, they turn every result round.
 
@@ -452,12 +552,15 @@ def check_decided(spec: AuditSpec) -> None:
         )
 
 
-def without_places(source: Source | None, model: Model | None) -> dict[str, Any]:
-    """The parts `source` and `model` of a spec, if present, without the folders of their files.
+def without_places(
+    source: Source | None, model: Model | None, protected: Sequence[Protected] | None = None
+) -> dict[str, Any]:
+    """The parts `source`, `model` and `protected` of a spec, if present, without the folders of their files.
 
     So the same files give the same run and the same keys in every folder; digests of the files stand beside.
     """
     parts: dict[str, Any] = {} if source is None else {"source": source.identifying()}
+    parts |= {} if protected is None else {"protected": [p.identifying() for p in protected]}
     return parts if model is None else parts | {"model": model.identifying()}
 
 
@@ -475,7 +578,8 @@ class StageSettings(Strict):
     def identifying(self) -> dict[str, Any]:
         """What identifies them in the key of a stage: not where files lie."""
         values: dict[str, Any] = self.model_dump(mode="json")
-        return values | without_places(getattr(self, "source", None), getattr(self, "model", None))
+        parts = (getattr(self, name, None) for name in ("source", "model", "protected"))
+        return values | without_places(*parts)
 
     def forecast_mb(self, size: Size) -> float:
         """Memory of the stage beyond what a process holds anyway, in MB; 0 where it is not known."""

@@ -13,6 +13,7 @@ from schemas.terms import Constraint, DecisionMaker, Kind, Refusal
 INTAKE = (
     *("encoding", "skip", "foot", "fold", "number", "currency", "percent", "scale", "sign", "unit"),
     *("missing_word", "code", "date", "age", "band", "repeat", "join"),
+    *("unjoined", "unused"),
 )
 """Rules of intake."""
 

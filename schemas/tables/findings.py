@@ -79,6 +79,89 @@ COMPARED_MITIGATIONS = Table(
     restricted=True,
 )
 
+COMPARED_MODELS = Table(
+    "compared_models",
+    "Differences between two mitigations of `compare`, of a group and the reference group together, with paired "
+    "intervals: rows resampled within group and label, the same draw for both, and the folds repeated five times.",
+    (
+        *(PROTECTED_ATTRIBUTE, GROUP),
+        Column("mitigation", "string", "its name in the spec"),
+        Column("compared_with", "string", "what it is compared with: always the net without any mitigation"),
+        Column(
+            "quantity",
+            "string",
+            "what is compared; sp_gap is signed, approval of the reference group less that of the group",
+            codes=(
+                *(
+                    "accuracy",
+                    "balanced_accuracy",
+                    "auc",
+                    "approval_ratio",
+                    "sp_gap",
+                    "eo_gap",
+                    "flips",
+                    "decisions_changed",
+                ),
+            ),
+        ),
+        Column("position", "int32", "place of the quantity in their order, from 0", minimum=0),
+        Column("difference", "double", "the mitigation less the other; null without a value", True),
+        Column("low", "double", "lower end of its 95 % interval", True),
+        Column("high", "double", "upper end of it", True),
+        Column("p", "double", "two-sided, of no difference", True, 0.0, 1.0),
+        Column("q", "double", "p after Benjamini-Hochberg over the quantities of the mitigation", True, 0.0, 1.0),
+        Column("folds", "int32", "folds of a repeat", minimum=2),
+        Column("repeats", "int32", "repeats of the folds", minimum=1),
+        Column(
+            "drawn", "double", "share of rows whose decision is drawn, and counts by its probability", True, 0.0, 1.0
+        ),
+        Column(
+            "frontier",
+            "string",
+            "whether another mitigation is better on accuracy and the gap in approvals, by whole intervals",
+            codes=("dominated", "not_dominated", "cannot_tell", "not_compared"),
+        ),
+        Column(
+            "performance",
+            "string",
+            "whether `comparable_by` is worse by less than the margin, by a one-sided 95 % interval",
+            codes=("comparable", "worse", "cannot_tell", "not_compared"),
+        ),
+        Column("comparable_by", "string", "what performance is judged by (`comparable`)", codes=("accuracy", "auc")),
+        Column("margin", "double", "by how much it may be worse", minimum=0.0, maximum=1.0),
+        Column("reason", "string", "why there is no value; empty where there is one"),
+    ),
+    key=("protected_attribute", "group", "mitigation", "quantity"),
+    restricted=True,
+)
+
+MODEL_REGISTER = Table(
+    "model_register",
+    "Every model that `compare` tried: a register of less discriminatory alternatives. A run adds its rows and changes "
+    "none of another run.",
+    (
+        *(PROTECTED_ATTRIBUTE, GROUP),
+        Column("mitigation", "string", "its name in the spec; unconstrained is the net without any"),
+        Column("hyperparameters", "string", "JSON object of what it was trained with, keys sorted"),
+        Column("first_seed", "int64", "seed of the first repeat of the folds; each later one has the next", minimum=0),
+        Column("model_seed", "int64", "seed of the models", minimum=0),
+        Column("folds", "int32", "folds of a repeat", minimum=2),
+        Column("repeats", "int32", "repeats of the folds", minimum=1),
+        Column(
+            "rows", "int64", "rows of the group and the reference group that it was trained and held out on", minimum=0
+        ),
+        Column(
+            "standing",
+            "string",
+            "candidate: performs as well, is dominated by none, and its gap in approvals is smaller by its interval",
+            codes=("base", "candidate", "not_candidate", "not_trained"),
+        ),
+        Column("reason", "string", "why it has that standing"),
+    ),
+    key=("protected_attribute", "group", "mitigation"),
+    restricted=True,
+)
+
 EVIDENCE = Table(
     "evidence",
     "The rows behind a finding. Restricted: never in a report.",

@@ -15,7 +15,7 @@ from schemas.tables.applications import (
 
 OF_GROUP = (DECISION_MAKER, PROTECTED_ATTRIBUTE, GROUP)
 KEY = ("decision_maker", "protected_attribute", "group")
-READINGS_IN_HULL = ("weighted", "undecided", "through", "time", "bands")
+READINGS_IN_HULL = ("weighted", "undecided", "undecided_approved", "through", "time", "office", "bands")
 """Readings that the state may be read from, beside the judged one."""
 FINDING_KINDS = ("copies", "missing", "undecided", "part", "place", "through", "ratio", "bands", "form", "no_noise")
 """In the order in which the first page looks for the next step."""
@@ -70,7 +70,7 @@ JUDGED_EFFECTS = Table(
 
 READINGS = Table(
     "readings",
-    "The judged effect made otherwise: files weighted, undecided ones counted as denied, without branches, places in.",
+    "The judged effect made otherwise: files weighted, undecided ones counted as either, without branches, places in.",
     (
         *OF_GROUP,
         Column(

@@ -29,7 +29,7 @@ from schemas.tables.counterfactuals import (
     GRAPH_TESTS,
     MEDIATOR_EFFECTS,
 )
-from schemas.tables.findings import COMPARED_MITIGATIONS, CURVES, MEASURE, MEASURES, METHOD, SCALES
+from schemas.tables.findings import COMPARED_MITIGATIONS, COMPARED_MODELS, CURVES, MEASURE, MEASURES, METHOD, SCALES
 from schemas.tables.readings import COPIES, VERDICT_FINDINGS, WRITTEN_BY_ADJUST
 from schemas.terms import ChangeState, State, Theory
 
@@ -118,6 +118,13 @@ AGREEMENT = Table(
             codes=("against", "for", "none_seen", "too_few"),
         ),
         Column("state", "string", "its state", codes=tuple(State)),
+        Column("reference_group", "string", "the group it is compared with", nullable=True),
+        Column("value", "double", "the measure, as in the table of verdicts", nullable=True),
+        Column("low", "double", "lower end of its two-sided 95 % interval, from which the sign follows", nullable=True),
+        Column("high", "double", "upper end of it", nullable=True),
+        Column("p", "double", "p of a test with permuted labels, where it has one", True, 0.0, 1.0),
+        Column("n", "int64", "applications of the group", nullable=True, minimum=0),
+        Column("explains", "string", "codes of why methods with another sign may differ (docs/verdicts.md)", True),
     ),
     key=("theory", "decision_maker", "protected_attribute", "group", "method", "measure"),
     restricted=True,
@@ -165,11 +172,15 @@ def approval_of(effect: float | None) -> float | None:
     return None if effect is None else 0.0 - effect  # and no negative zero
 
 
+PRICES: Final = frozenset(("rate_spread_effect",))
+"""Measures that are prices in percentage points: above zero is dearer. They answer no question about approval."""
+
+
 def in_approval(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of verdicts in the sign that people read; ratios, costs, scores and own limits keep their direction."""
     turned = dict(row)
     is_difference = row["theory"] in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL) and row["scale"] != "log"
-    if not is_difference or row["role"] == "theory":
+    if not is_difference or row["role"] == "theory" or row.get("measure") in PRICES:
         return turned
     turned |= {name: approval_of(row.get(name)) for name in _SIGNED}
     for low, high in _ENDS:
@@ -266,30 +277,51 @@ def limit_words(row: Mapping[str, Any]) -> str:
     side = "at least" if row["side"] == "at_least" else "at most"
     _, unit = unit_of(row)
     limit = f"{100 * row['limit']:+g}".removeprefix("+") if unit else f"{row['limit']:.2f}"
+    if row.get("measure") in PRICES:
+        return f"{side} {row['limit']:g}{unit}"
     plain = row["theory"] in (Theory.MODEL_REASONS, Theory.OWN_LIMITS)
     return f"{side} {row['limit']:.3g}" if plain else f"{side} {limit}{unit}"
 
 
+def subject_words(row: Mapping[str, Any]) -> str:
+    """The question that a row belongs to in a few words; of a price with that word, as it is not about approval."""
+    short = QUESTIONS[Theory(row["theory"])].short
+    return f"{short}, price" if row["measure"] in PRICES else short
+
+
 def row_words(row: Mapping[str, Any]) -> str:
-    """A judged row in one line: the question, the group, the result and its limit."""
+    """A judged row in one line, with the figures of the first page: the question, the group, the result and its limit.
+
+    The first page has two-sided 95 % intervals, and of a ratio of approval rates the verdict interval.
+    """
+    if row["theory"] != Theory.APPROVAL_RATES and row["plain_low"] is not None and row["plain_high"] is not None:
+        row = {**row, "low": row["plain_low"], "high": row["plain_high"], "bias": 0.0}
     effect = "withheld" if row["withheld"] else effect_words(row)
     measure = f" {row['measure']}" if row["theory"] == Theory.OWN_LIMITS else ""
-    place = f"{QUESTIONS[Theory(row['theory'])].short}, {row['protected_attribute']}: {row['group']}{measure}"
+    place = f"{subject_words(row)}, {row['protected_attribute']}: {row['group']}{measure}"
     return ", ".join(filter(None, (f"{place} {effect}".rstrip(), limit_words(row))))
 
 
 def unit_of(row: Mapping[str, Any]) -> tuple[Callable[[float], str], str]:
-    """How numbers of a row are printed, and their unit: differences of shares in points, all else plain.
+    """How numbers of a row are printed, and their unit: differences in points, a path in percent, all else plain.
 
-    Points are whole where half the interval is two or more, as on pages. A score of reasons and the measures that a
-    spec limits itself have scales of their own.
+    Points are whole where half the interval is two or more and no end would read as no difference, as on pages. A score
+    of reasons and the measures that a spec limits itself have scales of their own.
     """
+    if row.get("measure") in PRICES:
+        return "{:+.3f}".format, " percentage points"
     if row["theory"] in (Theory.MODEL_REASONS, Theory.OWN_LIMITS):
         return "{:.3g}".format, ""
-    if row["scale"] == "log" or row["measure"].endswith(("_ratio", "_over_group")):
+    is_path = row["measure"].endswith("_over_group")
+    if not is_path and (row["scale"] == "log" or row["measure"].endswith("_ratio")):
         return "{:.2f}".format, ""
-    is_wide = row["low"] is not None and row["high"] is not None and 100 * (row["high"] - row["low"]) >= 2 * WIDE_HALF
-    places = 0 if is_wide else 1
+    places = 1
+    if row["low"] is not None and row["high"] is not None:
+        low, high = 100 * row["low"], 100 * row["high"]
+        reaches_none = (100 if is_path else 0) in (round(low), round(high))
+        places = 0 if high - low >= 2 * WIDE_HALF and not reaches_none else 1
+    if is_path:
+        return (lambda value: f"{100 * value:.{places}f}"), " %"
     return (lambda value: f"{round(100 * value, places) + 0.0:+.{places}f}"), " points"
 
 
@@ -405,6 +437,8 @@ RESTATEMENT = Table(
 PREFIX = "published_"
 """Names of published tables begin with it."""
 _NUMBERS = ("double", "int64", "int32")
+WITHHELD_TABLE = "withheld: a count of this table is small"
+"""Stands in the first column of ``parts`` of a table that a profile withholds as a whole."""
 
 GONE = ("withheld_small", "withheld_with", "withheld_unaudited")
 """Fates of what is withheld: for its own size, with another, and with its whole attribute for want of an audit."""
@@ -555,14 +589,49 @@ PUBLISHED_FINDINGS = Table(
     key=("method", "decision_maker", "protected_attribute", "group", "verdict", "refusal"),
 )
 
+PUBLISHED_AGREEMENT_PAIRS = Table(
+    "published_agreement_pairs",
+    "Whom two methods flag, of those whom both could judge: counts, kappa, AC1. A flag is no finding about a person.",
+    (
+        *(PROTECTED_ATTRIBUTE, GROUP, DECISION_MAKER),
+        Column("first", "string", "one method"),
+        Column("second", "string", "the other"),
+        Column("n", "int64", "people whom both could judge; all numbers are null where the pair is withheld", True, 0),
+        Column("both", "int64", "flagged by both", True, 0),
+        Column("first_alone", "int64", "flagged by the first alone", True, 0),
+        Column("second_alone", "int64", "flagged by the second alone", True, 0),
+        Column("neither", "int64", "flagged by neither", True, 0),
+        Column("agreement", "double", "share with equal flags", True, 0.0, 1.0),
+        Column("kappa", "double", "Cohen's kappa; null where one flags all or nobody", True, -1.0, 1.0),
+        Column("kappa_low", "double", "lower end of its 95 % interval, over resampled applicants", True, -1.0, 1.0),
+        Column("kappa_high", "double", "upper end of it", True, -1.0, 1.0),
+        Column("ac1", "double", "Gwet's AC1", True, -1.0, 1.0),
+        Column("ac1_low", "double", "lower end of its 95 % interval", True, -1.0, 1.0),
+        Column("ac1_high", "double", "upper end of it", True, -1.0, 1.0),
+        Column("jaccard", "double", "share flagged by both, of those flagged by one", True, 0.0, 1.0),
+        Column("not_asked", "int64", "others: one method has no row of them, since it asks the denied alone", True, 0),
+        Column("refused", "int64", "others: one method refused them", True, 0),
+        Column("not_identified", "int64", "others: the generators of one part about them", True, 0),
+        Column("may_differ", "string", "codes of why the two may differ (docs/verdicts.md), separated by semicolons"),
+        Column("first_flag", "string", "what a flag of the first is"),
+        Column("second_flag", "string", "what a flag of the second is"),
+        Column("withheld", "bool", "whether its numbers are withheld for few people"),
+    ),
+    key=("protected_attribute", "group", "decision_maker", "first", "second"),
+)
+
 
 def published(table: Table) -> Table:
     """The declaration of a table as it is published: the same columns; its numbers may be null.
 
-    Integers of a key stay: they number rows, and count nobody.
+    Integers of a key stay: they number rows, and count nobody. A table with ``parts`` may be ``WITHHELD_TABLE``.
     """
     columns = tuple(
-        replace(column, nullable=True) if column.type in _NUMBERS and column.name not in table.key else column
+        replace(column, nullable=True)
+        if column.type in _NUMBERS and column.name not in table.key
+        else replace(column, codes=(*column.codes, WITHHELD_TABLE if column.name == table.parts[0] else ""))
+        if column.name in table.parts and column.codes
+        else column
         for column in table.columns
     )
     return replace(table, name=f"{PREFIX}{table.name}", columns=columns, restricted=False)
@@ -583,12 +652,13 @@ PUBLISHED_VERDICTS = published(VERDICTS)
 PUBLISHED_AGREEMENT = published(AGREEMENT)
 PUBLISHED_DECISION_DIRECTION = published(DECISION_DIRECTION)
 PUBLISHED_COMPARED_MITIGATIONS = published(COMPARED_MITIGATIONS)
+PUBLISHED_COMPARED_MODELS = published(COMPARED_MODELS)
 PUBLISHED_SOURCE_READ = published(SOURCE_READ)
 PUBLISHED_INTAKE_RULES = published(INTAKE_RULES)
 
 FACTS = (
     *(ENCODINGS, MODEL_METRICS, FEASIBILITY_FACTS, CAUSAL_CHECKS, GRAPH_TESTS, CAUSAL_EFFECTS, MEDIATOR_EFFECTS),
-    *(GENERATOR_CHECKS, GENERATOR_HISTORY, DECISION_DIRECTION, LEAKAGE, COMPARED_MITIGATIONS),
+    *(GENERATOR_CHECKS, GENERATOR_HISTORY, DECISION_DIRECTION, LEAKAGE, COMPARED_MITIGATIONS, COMPARED_MODELS),
     *(SOURCE_READ, INTAKE_RULES, VALIDATIONS, COPIES, *WRITTEN_BY_ADJUST, VERDICT_FINDINGS),
 )
 """Raw tables that are published column by column."""

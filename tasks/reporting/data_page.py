@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -20,13 +21,16 @@ from schemas.tables.applications import (
 from schemas.tables.verdicts import (
     AGREEMENT,
     BEARS_ON,
+    PUBLISHED_AGREEMENT_PAIRS,
     PUBLISHED_COMPARED_MITIGATIONS,
+    PUBLISHED_COMPARED_MODELS,
     PUBLISHED_MERGED,
     PUBLISHED_MISSINGNESS,
     PUBLISHED_WATERFALL,
     published,
 )
 from schemas.terms import EVERYBODY, Refusal, Theory
+from tasks.metrics.algorithm.agreement import EXPLAINS, TWINS, TWINS_AS_INPUT, WORLDS, pattern
 from tasks.preprocessing import checks as preprocessing_checks
 from tasks.preprocessing.algorithm import beyond_chance
 from tasks.reporting.charts.values import MINUS, WITHHELD
@@ -394,7 +398,47 @@ def mitigations(material: Material) -> Section | None:
     header = ("Attribute", "Group", "Mitigation", *FIGURES.values())
     words = tuple(sentences("data_page")["mitigations"]["words"])
     table = TableView(_said("mitigations.table"), header, tuple(rows), " ".join(notes))
-    return Section(_said("mitigations.title"), "mitigations", words, tables=(table,))
+    return Section(_said("mitigations.title"), "mitigations", words, tables=(table, *paired_differences(material)))
+
+
+def paired_differences(material: Material) -> Iterator[TableView]:
+    """Each mitigation against the net without any: differences with paired intervals; nothing without such rows."""
+    by_key: dict[tuple[str, str, str], dict[str, ModelRow]] = {}
+    for row in material.named(PUBLISHED_COMPARED_MODELS.name):
+        by_key.setdefault((row["protected_attribute"], row["group"], row["mitigation"]), {})[row["quantity"]] = row
+    if not by_key:
+        return
+    words = sentences("data_page")["mitigations"]
+    header = (
+        "Attribute",
+        "Group",
+        "Mitigation",
+        *words["differences"].values(),
+        words["frontier"],
+        words["performance"],
+    )
+    rows = []
+    for key, of_model in list(by_key.items())[:MITIGATIONS_MOST_ROWS]:
+        any_row = next(iter(of_model.values()))
+        cells = [_difference(of_model.get(name)) for name in words["differences"]]
+        states = (any_row["frontier"], any_row["performance"])
+        rows.append((*map(Cell, key), *cells, *(Cell(words["states"][state]) for state in states)))
+    notes = [words["paired_note"]]
+    any_row = next(row for of_model in by_key.values() for row in of_model.values())
+    by = {"accuracy": "accuracy", "auc": "AUC"}[any_row["comparable_by"]]
+    notes.append(_said("mitigations.margin", by=by, margin=f"{any_row['margin']:g}"))
+    drawing = {key[2]: row["drawn"] for key, of_model in by_key.items() for row in of_model.values() if row["drawn"]}
+    if drawing:
+        shares = listed([f"{100 * share:.0f} %" for share in drawing.values()])
+        notes.append(_said("mitigations.drawn", names=listed([*drawing]), share=shares))
+    yield TableView(words["paired"], header, tuple(rows), " ".join(notes))
+
+
+def _difference(row: ModelRow | None) -> Cell:
+    if row is None or row["difference"] is None:
+        return Cell("none", "none")
+    value, low, high = (f"{row[name]:+.3f}".replace("-", MINUS) for name in ("difference", "low", "high"))
+    return number_cell(f"{value} [{low}, {high}]")
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -446,6 +490,8 @@ def quality(material: Material) -> Section:
     """All parts of the page; warnings before them."""
     run, settings = run_of(material), material.settings
     said_by_methods = agreement(material.named(AGREEMENT.name), Groups(run), in_words)
+    if said_by_methods is not None:
+        said_by_methods = replace(said_by_methods, tables=(*signs_by_group(material), *flags_by_pair(material)))
     directions = tuple(
         _direction(material, row) for row in material.named(DECISION_DIRECTION.name) if not row["reversed"]
     )
@@ -479,6 +525,73 @@ def quality(material: Material) -> Section:
         parts=parts,
         links=(link,),
     )
+
+
+def signs_by_group(material: Material) -> Iterator[TableView]:
+    """The pattern of every group, and how often its measures spoke where the truth is known."""
+    rows, settings = material.named(AGREEMENT.name), material.settings
+    signs: dict[tuple[str, str], dict[str, str]] = {}
+    for row in rows:
+        signs.setdefault((row["protected_attribute"], row["group"]), {}).setdefault(row["measure"], row["sign"])
+    patterns = [(GROUP.join(key), pattern(of_group)) for key, of_group in signs.items()]
+    columns = {
+        "Group": lambda row: Cell(row[0]),
+        "Signs": lambda row: Cell(row[1].text),
+        "Measures that could speak": lambda row: _count(row[1].able),
+    }
+    yield TableView.of(_said("agreement.signs"), patterns[:MOST_SIGNS], columns, note=_said("agreement.signs_note"))
+    of_attribute = {name for p in settings.protected for name in p.columns}
+    sees = any(name in settings.columns for name in of_attribute)
+    twins = TWINS_AS_INPUT if sees else TWINS
+    simulated = [name for name in twins if any(row["measure"] == name for row in rows)]
+    if simulated:
+        worlds = {
+            capital(world): partial(lambda at, name: Cell(twins[name][at].words()), at)
+            for at, world in enumerate(WORLDS)
+        }
+        note = _said("agreement.twins_note", input=_said("agreement.sees" if sees else "agreement.sees_not"))
+        yield TableView.of(
+            _said("agreement.twins"), simulated, {"Measure": lambda name: Cell(in_words(name)), **worlds}, note=note
+        )
+
+
+def flags_by_pair(material: Material) -> Iterator[TableView]:
+    """Flags of two methods, a row a pair and group; nothing of a run without such pairs."""
+    rows = material.tables.get(PUBLISHED_AGREEMENT_PAIRS.name, ())
+    if not rows:
+        return
+
+    def chance(row: Mapping[str, Any], name: str) -> Cell:
+        if row[name] is None:
+            return Cell(WITHHELD, "none") if row["withheld"] else DASH
+        value, *ends = (row[column] for column in (name, f"{name}_low", f"{name}_high"))
+        words = f"{value:.2f}" + ("" if None in ends else f" [{ends[0]:.2f}, {ends[1]:.2f}]")
+        return number_cell(words.replace("-", MINUS))
+
+    def counts(row: Mapping[str, Any]) -> Cell:
+        if row["withheld"]:
+            return Cell(WITHHELD, "none")
+        return number_cell(", ".join(count(row[name]) for name in ("both", "first_alone", "second_alone", "neither")))
+
+    columns: Mapping[str, Callable[[Mapping[str, Any]], Cell]] = {
+        "Group": lambda row: Cell(GROUP.join((row["protected_attribute"], row["group"]))),
+        "Decisions of": lambda row: Cell(material.whose(row["decision_maker"])),
+        "First and second": lambda row: Cell(f"{row['first'].upper()}, {row['second'].upper()}"),
+        "Both, first, second, neither": counts,
+        "Kappa": partial(chance, name="kappa"),
+        "AC1": partial(chance, name="ac1"),
+        "Why they may differ": lambda row: Cell(
+            "; ".join(EXPLAINS[code] for code in row["may_differ"].split("; ") if code)
+        ),
+    }
+    first_rows = rows[:MOST_SIGNS]
+    rest = _said("agreement.pairs_rest", n=len(first_rows), of=len(rows)) if len(first_rows) < len(rows) else ""
+    note = " ".join(filter(None, (_said("agreement.pairs_note"), rest)))
+    yield TableView.of(_said("agreement.pairs"), first_rows, columns, note=note)
+
+
+MOST_SIGNS = 40
+"""Groups with a line of signs; `evenhand agreement` prints all."""
 
 
 def intake(material: Material) -> Iterator[Section]:

@@ -616,7 +616,7 @@ def table(
 
 
 def _withheld(row: Mapping[str, Any]) -> bool:
-    return bool(row.get("withheld", row.get("n", 0) is None))
+    return bool(row.get("withheld", any(name in row and row[name] is None for name in ("n", "rows"))))
 
 
 @dataclass(frozen=True)

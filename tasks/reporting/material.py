@@ -157,6 +157,8 @@ class ReportSettings(StageSettings):
     effective_spec: str
     """How to make the run again."""
     version: str
+    lender_name: str = ""
+    """Beside the key of the source: a name that becomes known later makes the report again, and no result."""
 
 
 RESTRICTED = "Restricted: the profile internal withholds nothing. Not to be published or passed on."
@@ -343,8 +345,11 @@ class Material:
     @property
     def title(self) -> str:
         """Of the audit, with the partition that the run is about."""
-        title = self.settings.title or self.settings.name
-        return title if self.part is None else f"{title}, {self.part.column} {self.part.value}"
+        title, name = self.settings.title or self.settings.name, self.settings.lender_name
+        if self.part is None:
+            return title
+        part = f"{name} ({self.part.value})" if name else f"{self.part.column} {self.part.value}"
+        return f"{title}, {part}"
 
     @cached_property
     def _names(self) -> frozenset[str]:

@@ -83,7 +83,7 @@ def _questions() -> Section:
         limit = "–"
         if measure.role != "beside":
             # The default limit in the unit of the measure, with the side that is allowed.
-            value = getattr(Limits(), str(theory))
+            value = getattr(Limits(), measure.limit or str(theory))
             if isinstance(value, SimilarLimits):
                 value = value.points
             elif isinstance(value, RecourseLimits):
@@ -91,7 +91,7 @@ def _questions() -> Section:
             if value is None:
                 limit = str(texts["none"])
             elif wording is None or wording.unit == "number":
-                limit = f"at least {value:g}"
+                limit = f"at {'most' if measure.limit else 'least'} {value:g}"
             else:
                 limit = f"at most {100 * value:g}{SPACE}pp"
         row = (
@@ -451,7 +451,8 @@ def shown_first(material: Material, decision: Decision) -> dict[str, object]:
     who = about.who if str(material.settings.year) in about.who else f"{about.who}, {material.settings.year}"
     decisions = ""
     if about.used is not None:
-        form = texts["decisions_alone" if about.rows is None else "decisions"]
+        with_rows = "decisions_all" if about.rows == about.used else "decisions"
+        form = texts["decisions_alone" if about.rows is None else with_rows]
         decisions = form.format(used=count(about.used), rows="" if about.rows is None else count(about.rows))
     state = material.signed.short if material.signed.state != DRAFT else texts["not_signed"]
     return {
@@ -461,6 +462,7 @@ def shown_first(material: Material, decision: Decision) -> dict[str, object]:
         "when": (texts["audited"].format(day=about.day), state, *open_),
         "decision": decision,
         "forest": forest(decision.figures),
+        "columns": sentences()["about"]["columns"],
         "terms_title": sentences()["terms"]["title"],
         "signed": "" if material.signed.state == DRAFT and not material.signed.before else material.signed.words,
     }

@@ -21,6 +21,7 @@ READ = (
         *verdicts.PUBLISHED_CURVES,
         verdicts.PUBLISHED_VERDICTS,
         verdicts.PUBLISHED_AGREEMENT,
+        verdicts.PUBLISHED_AGREEMENT_PAIRS,
         verdicts.PUBLISHED_WATERFALL,
         verdicts.PUBLISHED_MISSINGNESS,
     ),

@@ -281,7 +281,7 @@ def state_cell(state: str) -> Cell:
 # Guards cells of CSV against spreadsheets, which run text that begins as a formula does.
 
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", *map(chr, (0xFF1D, 0xFF0B, 0xFF0D, 0xFF20)))
 """What a spreadsheet may take for the beginning of a formula."""
 
 

@@ -44,6 +44,16 @@ CASES = {
         "path: loans.csv, derive: {sex: {column: code, values: {m: [1], f: [1]}}}}",
         "['1'] have more than one value",
     ),
+    "derived in two ways": (
+        "path: loans.csv}",
+        "path: loans.csv, derive: {sex: {column: code, values: {m: [1]}, rows: {f: {code: [2]}}}}}",
+        "has `column` and `values`, or `rows`",
+    ),
+    "derived from no rule": (
+        "path: loans.csv}",
+        "path: loans.csv, derive: {sex: {rows: {m: {}}}}}",
+        "needs a column with its rule",
+    ),
     "one bin": ("income: {type: continuous,", "income: {type: continuous, bins: 1,", "greater than or equal to 2"),
     "epsilon of nothing": (
         "k: 4",

@@ -5,12 +5,15 @@ import re
 from pathlib import Path
 
 import pytest
+from source_trees import nodes_of, walked
 
 from flows.cli.draft.vocabulary import LANGUAGES, is_named
 from schemas.audit.column import block_of
 from schemas.blocks import PLACES, is_place, is_through, words_of
 from schemas.terms import Role
 
+GROUP = "source"
+"""Run by the worker that has parsed the code."""
 ROOT = Path(__file__).parents[2]
 MOST_WORDS_OF_PLACES = 4
 """In one file beside the vocabulary: vintages are of a state, a county or a metropolitan area."""
@@ -55,8 +58,9 @@ def listed_places(file: Path) -> set[str]:
     single = {phrase for _, phrase in PHRASES}
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".py":
-        docs = {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Expr)}
-        texts = [n.value for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Constant) and n not in docs]
+        nodes = walked().get(file) or nodes_of(file)
+        docs = {node.value for node in nodes if isinstance(node, ast.Expr)}
+        texts = [n.value for n in nodes if isinstance(n, ast.Constant) and n not in docs]
         listed = [part for value in texts if isinstance(value, str) for part in (value, *re.split(r"\s*\|\s*", value))]
         return single & set(listed)
     return single & {line.split(",")[2] for line in text.splitlines() if line.startswith("name,")}

@@ -78,7 +78,9 @@ class Panel:
     def _sides(self) -> tuple[float, float]:
         """Left and right edge of the area between the axes."""
         labels = self.sheet.room(self.axis.labels(self.unit))
-        return self.x + labels + 6, self.x + self.width - self.values - 4
+        # No number stands right of the last year where all are withheld; half of the year itself does.
+        right = max(self.values, width(str(self.years[-1]), self.sheet.size) / 2 - _INSET)
+        return self.x + labels + 6, self.x + self.width - right - 4
 
     @cached_property
     def _notes(self) -> list[layout.Text]:

@@ -17,6 +17,7 @@ from schemas.errors import InfrastructureError
 from schemas.terms import State
 from tasks.reporting.charts.layout import LIGHT, WIDE, Colour, svg
 from tasks.reporting.charts.values import lines
+from tasks.reporting.first_page.facts import sentences
 from tasks.reporting.first_page.result import Decision, forest
 from tasks.reporting.plain_words import reading_of
 
@@ -228,7 +229,9 @@ def picture(decision: Decision, title: str) -> bytes:
 
 def _question_rows(decision: Decision, y: float) -> tuple[list[Markup], float]:
     """One row per question: result, against the limit, how reliable."""
-    out: list[Markup] = []
+    columns = zip(sentences()["about"]["columns"], (MARGIN, RESULT_AT, AGAINST_AT, RELIABLE_AT), strict=True)
+    out = [_text(name, at, y, SMALL, "soft") for name, at in columns]
+    y += LEADING + 10
     for row in decision.questions:
         cells: tuple[tuple[str, float, float, Colour, bool], ...] = (
             (row.question, MARGIN, RESULT_AT, "ink", True),
@@ -238,7 +241,7 @@ def _question_rows(decision: Decision, y: float) -> tuple[list[Markup], float]:
         )
         most = 0
         for text, at, end, colour, bold in cells:
-            cell_lines = lines(text, end - at - GAP, SMALL, most=5, bold=bold)
+            cell_lines = lines(text, end - at - GAP, SMALL, most=6, bold=bold)
             out += [_text(line, at, y + LEADING * i, SMALL, colour, bold=bold) for i, line in enumerate(cell_lines)]
             most = max(most, len(cell_lines))
         y += LEADING * most + 10

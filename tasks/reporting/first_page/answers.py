@@ -4,6 +4,7 @@ Scope: one row a question. The first word follows from the interval that is prin
 limit has a column of its own.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -40,6 +41,8 @@ MOST_OF_A_SENTENCE = 25
 """Words."""
 MOST_NAMED = 2
 """Groups that a sentence names with their numbers."""
+MOST_OF_NAMES = 8, 40
+"""Words and letters of a group and its reference together, with which a sentence still reads."""
 EQUAL_COSTS = 100.0
 """Percent: the path of both groups is as long."""
 NONE = "\N{EN DASH}"
@@ -73,14 +76,15 @@ def _question(theory: Theory, groups: Groups, most: int) -> Question:
     if state in (State.NOT_RUN, State.INFORMATION):  # no interval of these covers as it says
         effects = tuple(replace(effect, low=None, high=None) for effect in effects)
     answer = answer_of(theory, effects, groups)
-    sentence, printed = _result(theory, state, answer, effects, groups, most)
+    priced = prices_result(groups) if theory is Theory.SIMILAR_APPLICANTS else ""
+    sentence, printed = _result(theory, state, answer, effects, groups, most - words_of(priced))
     return Question(
         theory=theory,
         page=QUESTIONS[theory].file,
         question=QUESTIONS[theory].words,
         state=state,
         state_words=STATES[state].words,
-        sentence=sentence,
+        sentence=" ".join(filter(None, (sentence, priced))),
         answer=answer,
         against=_against(theory, state, groups),
         reliable=_reliable(theory, state, effects, groups),
@@ -172,7 +176,7 @@ def _result(
         return reasons_result(groups), ()
     first = ""
     if answer:
-        first = said("answer", f"{answer}_alike" if theory in ABOUT_ALIKE and answer != OPEN else answer)[0]
+        first = said("answer", f"{answer}_alike" if theory in ABOUT_ALIKE else answer)[0]
     named = list(effects)
     if answer == DIFFERS:  # those that differ as the clearest one does
         named = [effect for effect in effects if effect.excludes]
@@ -221,7 +225,7 @@ def part_effect(part: Finding) -> Effect:
     return Effect((part.attribute, part.group), 0.0 if value is None else round(value) + 0.0, *ends, 0.0, 0)
 
 
-def _interval(effect: Effect, signed: bool = False, unit: str = "") -> str:
+def _interval(effect: Effect, signed: bool = False) -> str:
     """The ends in brackets: sizes where all lies on one side, with signs where it reaches over no difference."""
     if effect.low is None or effect.high is None:
         return ""
@@ -230,7 +234,7 @@ def _interval(effect: Effect, signed: bool = False, unit: str = "") -> str:
         low, high = (points(end, effect.decimals) for end in ends)
     else:
         low, high = (points(end, effect.decimals).lstrip(f"+{MINUS}") for end in sorted(map(abs, ends)))
-    return str(said("result", "from_to", low=low + unit, high=high + unit)[0])
+    return str(said("result", "from_to", low=low, high=high)[0])
 
 
 def _size(effect: Effect) -> str:
@@ -251,13 +255,14 @@ def _way(effect: Effect) -> str:
 
 def rates_result(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
     """Approvals of 100 by group, the lowest first, and how far the named groups are from their reference."""
-    words = {"group": groups.label(named[0].key), "size": _size(named[0]), "interval": _interval(named[0])}
-    way = "lower" if named[0].value < 0 else "higher"
-    effects = said("result", way, more=_more(named, groups), **words)[0]
-    if answer != DIFFERS:
-        effects = ", ".join(_signed(effect, groups) for effect in named)
     references = dict.fromkeys(groups.reference_label(effect.key[0]) for effect in named)
-    compared = said("result", "compared", reference=listed(references), effects=effects)[0]
+    if answer == DIFFERS and len(references) == 1:
+        words = {"group": groups.label(named[0].key), "size": _size(named[0]), "interval": _interval(named[0])}
+        way = "lower" if named[0].value < 0 else "higher"
+        compared = said("result", way, reference=listed(references), more=_more(named, groups), **words)[0]
+    else:
+        effects = ", ".join(_signed(effect, groups) for effect in named)
+        compared = said("result", "compared", reference=listed(references), effects=effects)[0]
     return " ".join(filter(None, (rates_of(groups, groups.reference_key(named[0].key[0])), compared)))
 
 
@@ -310,6 +315,17 @@ def similar_result(answer: Answer, named: Sequence[Effect], groups: Groups) -> s
     return said("result", f"similar{unknown}", n=columns, **words)[0]
 
 
+def prices_result(groups: Groups) -> str:
+    """The largest price beyond its limit that similar borrowers of a group pay; empty where none is beyond it."""
+    beyond = [status.row for status in groups.dear() if status.row is not None]
+    if not beyond:
+        return ""
+    row = max(beyond, key=lambda row: row.value or 0.0)
+    low, high = row.printed_ends or (None, None)
+    ends = "" if low is None or high is None else said("result", "from_to", low=f"{low:.2f}", high=f"{high:.2f}")[0]
+    return said("result", "price", group=groups.label(row.key), size=f"{row.value:.2f}", interval=ends)[0]
+
+
 def causal_result(answer: Answer, named: Sequence[Effect], groups: Groups) -> str:
     """The causal model: how often they would be approved in the other group."""
     if answer != DIFFERS:
@@ -339,7 +355,7 @@ def path_result(_answer: Answer, named: Sequence[Effect], groups: Groups) -> str
     texts = []
     for effect in named:
         size = f"{points(effect.value, effect.decimals).lstrip('+')} %"
-        interval = _interval(effect, unit=" %")
+        interval = _interval(effect)
         words = {"group": groups.label(effect.key), "reference": groups.reference_label(effect.key[0])}
         texts.append(said("result", "path", size=size, interval=interval, **words)[0])
     return " ".join(texts)
@@ -361,13 +377,19 @@ def _without_numbers(theory: Theory, groups: Groups) -> str:
 
 
 def reasons_result(groups: Groups) -> str:
-    """Whether reasons differ by more than within a group; a score has no unit that the page could print."""
-    standings = groups.standings(Theory.MODEL_REASONS)
-    values = [(s.key, s.row.value) for s in standings if s.row is not None and not s.withheld]
-    above = [key for key, value in values if value is not None and value > 0]
+    """Whether reasons differ by more than within a group; a score has no unit that the page could print.
+
+    They do where the interval excludes it, or without an interval where the value is above all but a few relabellings.
+    """
+    rows = [s.row for s in groups.standings(Theory.MODEL_REASONS) if s.row is not None and not s.withheld]
+    above = []
+    for row in rows:
+        bound, least = (row.value, groups.run.relabelled.get(row.key, math.inf)) if row.low is None else (row.low, 0.0)
+        if bound is not None and bound > least:
+            above.append(row.key)
     if above:
         return said("result", "reasons_more", people=groups.applicants(above))[0]
-    if values and all(value is not None for _, value in values):
+    if any(row.value is not None for row in rows):
         return said("result", "reasons_same")[0]
     return _without_numbers(Theory.MODEL_REASONS, groups)
 
@@ -397,17 +419,24 @@ def _against(theory: Theory, state: State, groups: Groups) -> str:
     row = _clearest(theory, matching, groups)
     if state is State.UNRELIABLE:
         return said("against", "unreliable", **words)[0]
+    if theory is Theory.SIMILAR_APPLICANTS and state is State.OUTSIDE and (dear := groups.outside_by_price()):
+        return said("against", "of_price", **words, **price_limit(dear, groups))[0]
     if state not in (State.OUTSIDE, State.WITHIN, State.INCONCLUSIVE) or theory is Theory.OWN_LIMITS:
         return said("against", "plain", **words)[0]
     if row is None or row.limit is None or row.role == "adds":
         few = state is State.INCONCLUSIVE
         return said("against", "open_few" if few else "plain", **words)[0]
     kind = {Theory.APPROVAL_RATES: "ratio", Theory.PATH_TO_APPROVAL: "share"}.get(theory, "points")
-    words |= _limit_words(theory, row)
+    named = {"group": row.group, "reference": groups.reference_label(row.protected_attribute)}
+    words |= _limit_words(theory, row, groups) | named
+    # The first form names both groups; long names, and one of many, would hide what it says.
+    words_of_names, letters = words_of(*named.values()), sum(map(len, named.values()))
+    are_long = words_of_names > MOST_OF_NAMES[0] or letters > MOST_OF_NAMES[1]
+    form = -1 if are_long or len(rows) > MOST_RATES else 0
     if state is not State.INCONCLUSIVE:
         words["side"] = said("against", "below" if state is State.OUTSIDE else "above")[0]
-        words["which"] = _which(matching, rows, groups)
-        return said("against", f"of_{kind}", **words)[0]
+        words["which"] = _which(matching, rows, groups.applicants)
+        return said("against", f"of_{kind}", **words)[-1 if words["which"] else form]
     if row.value is None:
         return said("against", "open_few", **words)[0]
     if theory is Theory.SIMILAR_APPLICANTS and (why := _kept_open(row, groups)):
@@ -415,7 +444,16 @@ def _against(theory: Theory, state: State, groups: Groups) -> str:
     effect = effect_of(theory, row.key, row, groups)
     if effect is None or not _crosses(theory, row, effect):
         return said("against", "open_corrected", **words)[0]
-    return said("against", f"open_{kind}", **words)[0]
+    low, high = ("" if end is None else points(end, effect.decimals).lstrip("+") for end in (effect.low, effect.high))
+    if kind == "share" and not low:
+        form = -1
+    return said("against", f"open_{kind}", low=low, high=high, **words)[form]
+
+
+def price_limit(dear: Sequence[Standing], groups: Groups) -> dict[str, str]:
+    """The limit that prices are beyond, and whose prices where others are not."""
+    limits = {f"{status.row.limit:g}" for status in dear if status.row is not None}
+    return {"limit": listed(sorted(limits)), "which": _which(dear, groups.prices(), groups.named)}
 
 
 def _judged_rows(theory: Theory, groups: Groups) -> list[Standing]:
@@ -429,26 +467,27 @@ def _clearest(theory: Theory, standings: Sequence[Standing], groups: Groups) -> 
     return next((rows[key] for key in order if rows.get(key) is not None), next(iter(rows.values()), None))
 
 
-def _which(matching: Sequence[Standing], rows: Sequence[Standing], groups: Groups) -> str:
+def _which(matching: Sequence[Standing], rows: Sequence[Standing], named: Callable[[Sequence[Key]], str]) -> str:
     """The groups of a state where others have another one; empty where all have it."""
     if len(matching) == len(rows):
         return ""
     keys = [status.key for status in matching]
-    named = groups.named(keys) if len(keys) <= MOST_NAMED else said("against", "groups", n=len(keys), of=len(rows))[0]
-    return said("against", "which", groups=named)[0]
+    several = said("against", "groups", n=len(keys), of=len(rows))[0]
+    return said("against", "which", groups=named(keys) if len(keys) <= MOST_NAMED else several)[0]
 
 
-def _limit_words(theory: Theory, row: Row) -> dict[str, str]:
+def _limit_words(theory: Theory, row: Row, groups: Groups) -> dict[str, str]:
     """The limit as declared, and of a ratio its value and interval; that of a path in the unit of its result."""
     if theory is Theory.PATH_TO_APPROVAL:
         return {"limit": f"{percent(row.limit or 0.0)} %"}
     if theory is Theory.APPROVAL_RATES:
-        ends = row.ends
-        interval = "" if ends is None else f" ({ends[0]:.2f} to {ends[1]:.2f})"
+        ends, ratio, in_points = row.ends, f"{row.limit:.2f}", groups.gap_points(row, row.limit)
+        if in_points is not None:  # as the picture draws it
+            ratio = said("against", "in_points", limit=ratio, points=points(in_points, groups.gap_decimals))[0]
         return {
-            "limit": f"{row.limit:.2f}",
+            "limit": ratio,
             "value": "" if row.value is None else f"{row.value:.2f}",
-            "interval": interval,
+            "interval": "" if ends is None else f" ({ends[0]:.2f} to {ends[1]:.2f})",
         }
     limit = 100 * ((row.limit or 0.0) if row.limit_used is None else row.limit_used)
     text = points(limit, 1).lstrip("+")
@@ -501,12 +540,20 @@ def _reliable(theory: Theory, state: State, effects: Sequence[Effect], groups: G
     """The worst that holds for the group that the result names first; a dash where nothing was measured."""
     if state is State.NOT_RUN or theory is Theory.OWN_LIMITS:
         return NONE
+    if theory is Theory.SIMILAR_APPLICANTS and (dear := groups.outside_by_price()):
+        priced = max((status.row for status in dear if status.row is not None), key=lambda row: row.value or 0.0)
+        return lacking(Judged(theory, state, priced, groups)) or loans(priced, groups)
     standings = _judged_rows(theory, groups)
     first = {status.key: status.row for status in standings}
     row = next((first[e.key] for e in effects if first.get(e.key) is not None), next(iter(first.values()), None))
     if row is None:
         return NONE
     return next(filter(None, (rule(Judged(theory, state, row, groups)) for rule in RELIABILITY)), NONE)
+
+
+def loans(row: Row, groups: Groups) -> str:
+    """How many loans a price rests on, which alone is outside; a dash where that is withheld."""
+    return NONE if row.n is None else said("reliable", "loans", n=count(row.n), group=groups.label(row.key))[0]
 
 
 def few_people(case: Judged) -> str:
@@ -605,11 +652,13 @@ def unknown_group(case: Judged) -> str:
 
 
 def otherwise(case: Judged) -> str:
-    """Nothing of these holds: how strong a missing factor would have to be, or how many people there are."""
+    """Nothing of these holds: what a missing factor could explain, which model, or how many people there are."""
     row, groups = case.row, case.groups
-    if case.theory is Theory.SIMILAR_APPLICANTS and row.robustness and (row.plain_low or 0.0) > 0:
-        words = {"share": percent(row.robustness), "attribute": row.protected_attribute}
-        return said("reliable", "robust", **words)[0]
+    times = groups.run.outlasts.get(row.key)
+    if case.theory is Theory.SIMILAR_APPLICANTS and times is not None and (row.plain_low or 0.0) > 0:
+        return said("reliable", "robust", times=times)[min(times, 2)]
+    if case.theory is Theory.MODEL_REASONS and groups.run.fitted:
+        return said("reliable", "fitted")[0]
     if row.n is None or case.theory in (Theory.PATH_TO_APPROVAL, Theory.MODEL_REASONS):
         return ""
     return said("reliable", "people", n=count(row.n), group=groups.label(row.key))[0]

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from schemas import sentences as patterns
 from schemas.questions import STATES
+from schemas.tables.verdicts import PRICES
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.charts.values import POINTS, number, places_of, shortest
 from tasks.reporting.material import listed
@@ -81,12 +82,6 @@ HALF = (0.35, 0.65)
 def points(value: float, decimals: int = 0) -> str:
     """A signed number of points, without zeros behind it; no sign where it is zero as printed."""
     return shortest(value, decimals, signed=True)
-
-
-def in_points(value: float) -> str:
-    """A whole number of points with its unit."""
-    text = points(value)
-    return f"{text} point" if text[1:] == "1" else f"{text} points"
 
 
 def interval(low: float, high: float, decimals: int = 0) -> str:
@@ -210,6 +205,11 @@ class Row:
     def key(self) -> Key:
         """The group that the row is about."""
         return self.protected_attribute, self.group
+
+    @property
+    def is_price(self) -> bool:
+        """Whether it is about prices of loans, and so answers nothing about approval."""
+        return self.measure in PRICES
 
     @property
     def ends(self) -> tuple[float, float] | None:
@@ -386,6 +386,10 @@ class Run:
     run: str = ""
     """Its id."""
     strongest: Mapping[Key, Benchmark] = field(default_factory=dict)
+    outlasts: Mapping[Key, int] = field(default_factory=dict)
+    """By how many times the strength of any control a missing column could not explain the adjusted difference."""
+    fitted: bool = False
+    """Whether the model was fitted to the decisions."""
     files: Mapping[Key, Files] = field(default_factory=dict)
     graph_tests: GraphTests | None = None
     saturated: Mapping[Key, Interval] = field(default_factory=dict)
@@ -403,6 +407,8 @@ class Run:
     """Fewest members of a part that was looked at, and its limit; None where none was."""
     lacking: tuple[str, ...] = ()
     """Columns of the audit that the data of the year do not have."""
+    relabelled: Mapping[Key, float] = field(default_factory=dict)
+    """Upper end of the range of the reasons' measure under relabelled groups."""
     public: bool = False
     """Whether the data are a public file and not the lender's own."""
     lenders: int | None = 1
@@ -470,7 +476,7 @@ class Groups:
         self._published = {group.key: group for group in run.groups}
         self._rows: dict[tuple[Theory, Key], list[Row]] = defaultdict(list)
         for row in run.rows:
-            if row.role not in ("theory", "watch") and row.theory is not Theory.OWN_LIMITS:
+            if row.role not in ("theory", "watch") and row.theory is not Theory.OWN_LIMITS and not row.is_price:
                 self._rows[row.theory, row.key].append(row)
 
     @cached_property
@@ -478,6 +484,21 @@ class Groups:
         """By attribute, the largest group first; those with a withheld number last."""
         named = {key for _, key in self._rows} | {group.key for group in self.run.groups if not group.reference}
         return tuple(sorted(named, key=lambda key: (key[0], -(self.people(key) or 0), key[1])))
+
+    def prices(self) -> tuple[Standing, ...]:
+        """The states of prices that have a number and a limit, in the order of groups."""
+        rows = [row for row in self.run.rows if row.is_price and row.value is not None and row.limit is not None]
+        standings = (Standing(row.key, row.state, row) for row in rows if row.key in self.order)
+        return tuple(sorted(standings, key=lambda status: self.order.index(status.key)))
+
+    def dear(self) -> tuple[Standing, ...]:
+        """Those outside their limit."""
+        return tuple(status for status in self.prices() if status.state is State.OUTSIDE)
+
+    def outside_by_price(self) -> tuple[Standing, ...]:
+        """Prices outside their limit where no group's approvals are outside theirs; else none."""
+        states = {status.state for status in self.standings(Theory.SIMILAR_APPLICANTS)}
+        return () if State.OUTSIDE in states else self.dear()
 
     def published(self, key: Key) -> Group | None:
         """The group as it was published."""

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from itertools import islice
+from itertools import takewhile
 from shlex import quote
 from typing import Any
 
@@ -15,7 +15,7 @@ from schemas.audit.source import Source
 from schemas.tables.applications import ANY, DECISION_DIRECTION, SOURCE_READ, VALIDATIONS
 from schemas.tables.counterfactuals import GRAPH_TESTS
 from schemas.tables.readings import VERDICT_FINDINGS
-from schemas.tables.verdicts import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, REPORTED, VERDICTS
+from schemas.tables.verdicts import PRICES, PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, REPORTED, VERDICTS
 from schemas.terms import EVERYBODY, DecisionMaker, Refusal, Theory
 from schemas.vintages import place_of
 from tasks.pipeline.registry import OUTCOMES_METHOD
@@ -77,7 +77,8 @@ def run_of(material: Material) -> Run:
     parts, part_limit = settings.verdicts.parts, settings.verdicts.limits.part
     every = material.rows(VERDICTS)
     rows = tuple(row for row in every if row["reason"] != REPORTED)
-    reported = {(row["protected_attribute"], row["group"]): None for row in every if row["reason"] == REPORTED}
+    small = (row for row in every if row["reason"] == REPORTED and row["measure"] not in PRICES)
+    reported = {(row["protected_attribute"], row["group"]): None for row in small}
     judged_rows = [row for row in material.named(ADJUSTED) if row["primary"]]
     ordered = sorted(judged_rows, key=lambda row: row["decision_maker"] == DecisionMaker.LENDER)
     deciding_rows = {(row["protected_attribute"], row["group"]): row for row in ordered}
@@ -88,6 +89,7 @@ def run_of(material: Material) -> Run:
     if any(not (row["success"] or row["quarantined"]) and row["severity"] == "critical" for row in checks):
         warnings.append("checks_failed")
     tests = material.named(GRAPH_TESTS.name)
+    reasons = {f"{row['measure']}_null" for row in rows if row["theory"] == Theory.MODEL_REASONS and row["measure"]}
     # Sampled and total number, where fewest were sampled; a withheld number has no digits.
     samplings = {m.sampled for m in material.measures if m.sampled and m.subgroup == 0}
     counts = [asked_and_of(sampling) for sampling in sorted(samplings) if any(c.isdigit() for c in sampling)]
@@ -95,6 +97,11 @@ def run_of(material: Material) -> Run:
         tuple(Row.of(row) for row in rows),
         tuple(group for group in _groups(material) if group.key not in reported),
         reported=tuple(group for _, group in reported),
+        relabelled={
+            (m.protected_attribute, m.group): m.high
+            for m in material.measures
+            if m.measure in reasons and m.subgroup == 0 and m.high is not None
+        },
         warnings=tuple(warnings),
         minimum_n=settings.verdicts.minimum_n,
         # Columns that the judged rung of each group adjusts for; none of a group without benchmarks.
@@ -116,6 +123,8 @@ def run_of(material: Material) -> Run:
         neighbours=_neighbours(material),
         credit_history=_credit_history(material),
         strongest=_strongest(material, deciding_rows),
+        outlasts=_outlasts(material, deciding_rows),
+        fitted=not settings.model.is_given,
         files=_files(rows, settings.run),
         graph_tests=GraphTests(tests[0]["tests"], tests[0]["rejected"]) if tests and tests[0]["tests"] else None,
         saturated=_saturated(material, rows),
@@ -139,8 +148,8 @@ def _about(material: Material) -> About:
     source = next(iter(material.named(SOURCE_READ.name)), None)
     day, lender = date.fromisoformat(settings.run_day), _only_lender(material)
     who = (
-        said("about", "lender", name=lender)[0]
-        if lender
+        settings.lender_name or said("about", "lender", name=lender)[0]
+        if lender or settings.lender_name
         else re.sub(rf"[,:]?\s*\b{settings.year}\b", "", material.title)
     )
     rows = None if source is None else source["rows"]
@@ -255,13 +264,13 @@ def decisions_of(material: Material) -> int | None:
 
 
 def _benchmarks(
-    material: Material, deciding_rows: Mapping[Key, Mapping[str, Any]]
+    material: Material, deciding_rows: Mapping[Key, Mapping[str, Any]], times: int | None = 1
 ) -> Iterator[tuple[Key, Mapping[str, Any]]]:
-    """Each control of the judged rung of each group, taken as strong as it is."""
+    """Each control of the judged rung of each group, taken as so many times as strong as it is; None: any of them."""
     for row in material.named(BENCHMARKS):
         key = row["protected_attribute"], row["group"]
         judged = deciding_rows.get(key, {})
-        if row["times"] == 1 and all(row[name] == judged.get(name) for name in ("rung", "decision_maker")):
+        if times in (None, row["times"]) and all(row[name] == judged.get(name) for name in ("rung", "decision_maker")):
             yield key, row
 
 
@@ -276,6 +285,23 @@ def _strongest(material: Material, deciding_rows: Mapping[Key, Mapping[str, Any]
         label = column.label if column is not None and column.label else row["column"]
         strongest[key] = Benchmark(label.partition(" (")[0], of_group, of_denial)
     return strongest
+
+
+def _outlasts(material: Material, deciding_rows: Mapping[Key, Mapping[str, Any]]) -> dict[Key, int]:
+    """How many times as strong as any control a missing column may be, and the interval still excludes no effect.
+
+    A strength counts only if all below it do, and if the effect is known for every control at it. A group without a
+    known effect for every control as strong as it is, is left out.
+    """
+    lows: dict[Key, dict[int, list[float | None]]] = defaultdict(lambda: defaultdict(list))
+    for key, row in _benchmarks(material, deciding_rows, times=None):
+        lows[key][row["times"]].append(row["low"])
+    outlasts = {}
+    for key, by_times in lows.items():
+        held = (all(low is not None and low > 0 for low in by_times[times]) for times in sorted(by_times))
+        if None not in by_times[1]:
+            outlasts[key] = len(list(takewhile(bool, held)))
+    return outlasts
 
 
 def _neighbours(material: Material) -> int | None:
@@ -375,8 +401,8 @@ def _lenders(source: Source) -> int | None:
 # The first page of a run: its parts together, and their texts within the number of words that it has room for.
 
 
-MOST_WORDS = 300
-"""Of all texts below the headline; the page has 350 there, and headings, signatures and axes need the rest."""
+MOST_WORDS = 312
+"""Of all texts; the page has 350, and the line above the headline, headings, signatures and axes need the rest."""
 OF_A_RESULT = (45, 32, 24)
 """Words that a result may have: the first number with which the page keeps its own."""
 LEAST_LINES = 2
@@ -408,7 +434,7 @@ def decide(run: Run) -> Decision:
             groups.number("matched", "title", n) if n else "",
         )
         page = _fitted(page, change, steps, LEAST_LINES if most != OF_A_RESULT[-1] else 1)
-        if below_headline(page) <= MOST_WORDS:
+        if length(page) <= MOST_WORDS:
             break
     return replace(page, terms=_terms(page))
 
@@ -434,7 +460,7 @@ def _fitted(page: Decision, change: Ruled, steps: Ruled, least: int) -> Decision
 
     The three lines of what the page cannot show stay, and so do ``least`` steps.
     """
-    while below_headline(page) > MOST_WORDS:
+    while length(page) > MOST_WORDS:
         at, form = _shorter(page.change, change)
         if form:
             page = replace(page, change=_exchanged(page.change, at, form))
@@ -453,9 +479,9 @@ def _fitted(page: Decision, change: Ruled, steps: Ruled, least: int) -> Decision
     return page
 
 
-def below_headline(page: Decision) -> int:
-    """Words of all texts but the first."""
-    return words(*islice(page.texts(), 1, None))
+def length(page: Decision) -> int:
+    """Words of all texts, and of who is audited."""
+    return words(page.about.who, *page.texts())
 
 
 def _shorter(lines: Sequence[Line], ruled: Ruled) -> tuple[int, str]:

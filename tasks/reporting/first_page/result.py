@@ -11,7 +11,17 @@ from schemas.tables.verdicts import approval_of
 from schemas.terms import State, Theory
 from tasks.reporting.charts.rows import Forest
 from tasks.reporting.charts.values import MINUS, POINTS, WITHHELD, Mark, places_of
-from tasks.reporting.first_page.facts import DECIMALS, About, Groups, Key, Row, Standing, forms, interval, points, said
+from tasks.reporting.first_page.facts import (
+    DECIMALS,
+    About,
+    Groups,
+    Key,
+    Standing,
+    forms,
+    interval,
+    points,
+    said,
+)
 from tasks.reporting.material import capital
 from tasks.reporting.text import count
 
@@ -195,31 +205,14 @@ def figures(groups: Groups) -> Figures:
     chosen = choice(groups)
     if chosen.key is None:
         title, caption = forms("figures", "no_group")[0], said("figures", "no_group_caption")[0]
-        empty = (
-            _missing(name, label, "", _state_without_group(name, groups)) for name, label in _labels(groups).items()
-        )
+        empty = (_missing(name, "", _state_without_group(name, groups)) for name in ("all", "adjusted", "nearest"))
         return Figures(title, caption, tuple(empty))
     attribute, group = chosen.key
     label, reference = groups.label(chosen.key), groups.reference_label(attribute)
     title = said("figures", "title", group=label, reference=reference)[0]
     key = groups.reference_key(attribute)
     comparisons = _comparisons(chosen.key, groups)
-    caption = " ".join(
-        (
-            *_ratio_words(comparisons[0], groups.standing(Theory.APPROVAL_RATES, chosen.key).row),
-            *(said("figures", "chosen", n=chosen.among) if chosen.among > 1 else ()),
-        )
-    )
-    return Figures(title, caption, comparisons, attribute, group, key[1] if key else "", chosen.among)
-
-
-def _ratio_words(comparison: Comparison, row: Row | None) -> tuple[str, ...]:
-    """What the limit on a ratio is in points, where the chart shows it."""
-    if row is None or row.limit is None or not comparison.shown_limit:
-        return ()
-    size = comparison.shown_limit.lstrip(f"+{MINUS}")
-    size = f"{size} point" if size == "1" else f"{size} points"
-    return said("figures", "ratio", limit=f"{row.limit:.2f}", points=size)
+    return Figures(title, "", comparisons, attribute, group, key[1] if key else "", chosen.among)
 
 
 def _state_without_group(name: str, groups: Groups) -> State:
@@ -279,12 +272,6 @@ def choice(groups: Groups) -> Chosen:
     return Chosen(enough[0], len(enough)) if enough else Chosen(None)
 
 
-def _labels(groups: Groups) -> dict[str, str]:
-    k = groups.run.neighbours
-    nearest = forms("figures", "nearest")[0] if k is None else said("figures", "nearest_k", k=k)[0]
-    return {"all": said("figures", "all")[0], "adjusted": forms("figures", "adjusted")[0], "nearest": nearest}
-
-
 def _standings(key: Key, groups: Groups) -> dict[str, Standing]:
     """The state of the group in each comparison."""
     beside = groups.beside(Theory.SIMILAR_APPLICANTS, key, NEAREST)
@@ -297,15 +284,18 @@ def _standings(key: Key, groups: Groups) -> dict[str, Standing]:
 
 def _comparisons(key: Key, groups: Groups) -> tuple[Comparison, ...]:
     """The three comparisons, each with the number of people that it is made of."""
-    labels = _labels(groups)
     gap, adjusted, nearest = _standings(key, groups).values()
     columns = groups.run.columns.get(key)
     singular, several = forms("figures", "columns")
+    k = groups.run.neighbours
+    pair = {"group": groups.label(key), "reference": groups.reference_label(key[0])}
+    number = WITHHELD if nearest.row is None or nearest.row.n is None else count(nearest.row.n)
+    matched = "" if k is None or nearest.row is None else said("figures", "matched", k=k, n=number, **pair)[0]
     by = "" if columns is None else (singular if columns == 1 else several).format(n=columns)
     return (
-        _comparison("all", labels, "", gap, lambda ratio: groups.gap_points(gap.row, ratio), groups.gap_decimals),
-        _comparison("adjusted", labels, by, adjusted, _approval_points),
-        _comparison("nearest", labels, "", nearest, _approval_points),
+        _comparison("all", "", gap, lambda ratio: groups.gap_points(gap.row, ratio), groups.gap_decimals),
+        _comparison("adjusted", by, adjusted, _approval_points),
+        _comparison("nearest", "", nearest, _approval_points, matched=matched),
     )
 
 
@@ -316,22 +306,22 @@ def _approval_points(effect: float) -> float:
 
 def _comparison(
     name: str,
-    labels: dict[str, str],
     by: str,
     status: Standing,
     unit: InPoints,
     gap_decimals: int = 0,
+    matched: str = "",
 ) -> Comparison:
     """A figure in points of approval, with its interval and limit in the same unit."""
-    row, label = status.row, labels[name]
-    n = None if row is None else row.n
-    people = "" if row is None else said("figures", "people", n=WITHHELD if n is None else count(n))[0]
+    row, label = status.row, said("figures", name)[0]
+    n = WITHHELD if row is None or row.n is None else count(row.n)
+    people = matched or ("" if row is None else said("figures", "people", n=n)[0])
     detail = ", ".join(filter(None, (by, people)))
     if row is None or row.value is None or status.withheld:
-        return _missing(name, label, detail, status.state, withheld=status.withheld)
+        return _missing(name, detail, status.state, withheld=status.withheld)
     value, ends = unit(row.value), row.printed_ends
     if value is None:
-        return _missing(name, label, detail, status.state, withheld=True)
+        return _missing(name, detail, status.state, withheld=True)
     low, high = _sorted(ends, unit)
     plain_low, plain_high = _sorted((row.plain_low, row.plain_high), unit)
     limit = None if row.limit is None else unit(row.limit)
@@ -353,7 +343,7 @@ def _comparison(
         plain_low,
         plain_high,
         limit,
-        n,
+        row.n,
         points(value, decimals),
         "" if low is None or high is None else interval(low, high, decimals),
         shown_limit,
@@ -368,7 +358,8 @@ def _sorted(ends: tuple[float | None, float | None] | None, unit: InPoints) -> t
     return (None, None) if low is None or high is None else (min(low, high), max(low, high))
 
 
-def _missing(name: str, label: str, detail: str, state: State, *, withheld: bool = False) -> Comparison:
+def _missing(name: str, detail: str, state: State, *, withheld: bool = False) -> Comparison:
     """An empty line, with the reason in place of a number."""
     text = WITHHELD if withheld else STATES[state].words
+    label = said("figures", name)[0]
     return Comparison(name, label, detail, state, STATES[state].words, text=text)  # type: ignore[arg-type]

@@ -4,9 +4,10 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from schemas.questions import QUESTIONS
 from schemas.sentences import parts_sentence
 from schemas.terms import State, Theory
-from tasks.reporting.first_page.answers import MOST_OF_A_SENTENCE, effects_of
+from tasks.reporting.first_page.answers import MOST_NAMED, effects_of
 from tasks.reporting.first_page.facts import (
     Files,
     Finding,
@@ -27,7 +28,6 @@ from tasks.reporting.first_page.facts import (
 )
 from tasks.reporting.first_page.result import DIFFERS, Effect, Headline, Question
 from tasks.reporting.material import capital, listed
-from tasks.reporting.plain_words import longest_sentence
 from tasks.reporting.text import count
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ def headline(groups: Groups, rows: Sequence[Question]) -> Headline:
         for text in said("headline", rule, **words)
     ]
     if len(keys) > 1:  # groups with long names by their number
-        people = said("groups", "counted", n=len(keys))[0]
+        people = said("groups", "counted_borrowers" if rule == "price" else "counted", n=len(keys))[0]
         candidates += [capital(form) for form in said("headline", rule, **{**words, "people": people})]
     return Headline(rule, fitting(candidates, MOST_WORDS)[0], tuple(keys))
 
@@ -73,6 +73,9 @@ def _strongest_result(groups: Groups, rows: Sequence[Question]) -> tuple[str, Wo
     reliable = {row.theory: row for row in rows if row.state is not State.UNRELIABLE}
     less, more = ({theory: _differing(theory, groups, sign) for theory in reliable} for sign in (-1, 1))
     outside = [effect for effect in less.get(Theory.SIMILAR_APPLICANTS, []) if _state(effect, groups) is State.OUTSIDE]
+    dear = [status.key for status in groups.outside_by_price() if groups.enough(status.key)]
+    if dear:
+        return "price", _borrowers(dear, groups), dear
     if similar := outside or less.get(Theory.SIMILAR_APPLICANTS, []):
         rule = "similar"
         if not outside:
@@ -129,10 +132,16 @@ def _state(effect: Effect, groups: Groups) -> State:
 
 def _people(effects: Sequence[Effect], groups: Groups) -> Words:
     """Groups, and the reference group that all of them have; else the word for one."""
-    references = {groups.reference_label(effect.key[0]) for effect in effects}
-    reference = references.pop() if len(references) == 1 else forms("groups", "reference")[0]
     keys = [effect.key for effect in effects]
+    reference = groups.references(keys)[0]
     return {"people": groups.applicants(keys), "groups": groups.named(keys), "reference": reference}
+
+
+def _borrowers(keys: Sequence[Key], groups: Groups) -> Words:
+    """The same of groups whose loans have a price."""
+    name = "counted_borrowers" if len(keys) > MOST_NAMED else "named_borrowers"
+    people = said("groups", name, n=len(keys), names=groups.named(keys))[0]
+    return {"people": people, "reference": groups.references(keys)[0]}
 
 
 POWER = 1.43
@@ -264,14 +273,12 @@ def _confounder(view: View) -> tuple[str, ...]:
         if row is None or row.robustness is None:
             continue
         words = {"share": percent(row.robustness), "attribute": short(effect.key[0], 3)}
-        alone = forms("know", "confounder")[1].format(**words)
-        part = "know" if longest_sentence([alone]) <= MOST_OF_A_SENTENCE else "know_long"
         benchmark = run.strongest.get(effect.key)
         if benchmark is None:
-            return tuple(form.format(**words) for form in forms(part, "confounder")[1:])
+            return tuple(form.format(**words) for form in forms("know", "confounder")[1:])
         words |= {"column": short(benchmark.column, 4)}
         words |= {"of_group": whole_percent(benchmark.of_group), "of_approval": whole_percent(benchmark.of_approval)}
-        return said(part, "confounder", **words)[:1]
+        return said("know", "confounder", **words)
     return ()
 
 
@@ -335,8 +342,22 @@ def _parts(view: View) -> tuple[str, ...]:
 
 OF_FINDINGS = ("copies", "missing", "undecided", "part", "place", "through", "ratio", "bands", "no_noise")
 """Kinds of findings that have a line, the one that changes most first."""
+
+
+def _apart(view: View) -> tuple[str, ...]:
+    """Two questions point apart for one group: one is outside its limit, and another within."""
+    for key in view.ordered():
+        standings = [(theory, view.groups.standing(theory, key)) for theory in MEASURED]
+        states = {standing.state: theory for theory, standing in reversed(standings) if not standing.withheld}
+        if {State.OUTSIDE, State.WITHIN} <= set(states):
+            names = {"outside": QUESTIONS[states[State.OUTSIDE]].short, "within": QUESTIONS[states[State.WITHIN]].short}
+            return said("know", "apart", group=short(key[1], 3), **names)
+    return ()
+
+
 RULES: tuple[tuple[str, Rule], ...] = (
     *((kind, _finding(kind)) for kind in OF_FINDINGS),
+    ("apart", _apart),
     ("confounder", _confounder),
     ("no_credit_score", _no_credit_score),
     ("year_lacks", _missing_columns),
@@ -366,7 +387,7 @@ MOST_TIMES = 10
 
 def next_steps(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The name of each step that is printed, with the forms of its line; never none."""
-    return first(STEPS, view) or (("done", said("next", "done")),)
+    return first(STEPS, view) or first((("outside", _outside),), view) or (("done", said("next", "done")),)
 
 
 def cannot_tell(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -470,10 +491,27 @@ def _ask_reasons(view: View) -> tuple[str, ...]:
     return forms("next", "ask_reasons") if not view.groups.run.public and files_of(view) else ()
 
 
+def _ask_prices(view: View) -> tuple[str, ...]:
+    """Prices of a group are outside their limit, and the data are the lender's own."""
+    dear = [status.key for status in view.groups.dear()]
+    if not dear or view.groups.run.public:
+        return ()
+    return said("next", "ask_prices", groups=view.groups.named(dear))
+
+
 def _causal_order(view: View) -> tuple[str, ...]:
     """The data contradict the causal model."""
     row = view.groups.run.theory(Theory.CAUSAL_MODEL)
     return forms("next", "causal_order") if row is not None and row.state is State.UNRELIABLE else ()
+
+
+def _outside(view: View) -> tuple[str, ...]:
+    """A question other than that of similar applicants is outside its limit, and no other step is there."""
+    for theory in (Theory.CAUSAL_MODEL, Theory.PATH_TO_APPROVAL, Theory.APPROVAL_RATES):
+        row = view.groups.run.theory(theory)
+        if row is not None and row.state is State.OUTSIDE:
+            return said("next", "outside", name=QUESTIONS[theory].short.casefold())
+    return ()
 
 
 def _wait(view: View) -> tuple[str, ...]:
@@ -517,6 +555,7 @@ STEPS: tuple[tuple[str, Rule], ...] = (
     # A public file names no applicant to read a file of.
     ("read_files", _read_files),
     ("ask_reasons", _ask_reasons),
+    ("ask_prices", _ask_prices),
     ("bands", _cause("bands")),
     ("add_columns", _add_columns),
     ("by_lender", _by_lender),

@@ -6,6 +6,7 @@ from schemas.questions import QUESTIONS, STATES
 from schemas.terms import State, Theory
 from tasks.reporting.charts.values import WITHHELD, Mark, exact, shown, value_text
 from tasks.reporting.declared import declared
+from tasks.reporting.first_page.answers import price_limit
 from tasks.reporting.first_page.facts import (
     WORST,
     Groups,
@@ -330,6 +331,9 @@ def _answer(matter: Matter, question: Question) -> Section:
             groups = words["more"].format(names=", ".join(labels[:MOST_NAMED]), n=len(labels) - MOST_NAMED)
         text = STATES[WORST[place]].words + f" ({WITHHELD})" * withheld
         state_lines.append(words["state"].format(state=capital(text), groups=groups))
+    if question.theory is Theory.SIMILAR_APPLICANTS and (dear := matter.groups.dear()):
+        groups = matter.groups.named([status.key for status in dear])
+        state_lines.append(words["price"].format(groups=groups, limit=price_limit(dear, matter.groups)["limit"]))
     name = "whole_limits" if len(limits) > 1 else "whole_limit" if limits else "whole"
     verdict = words[name].format(state=STATES[state].words, limit=next(iter(limits), ""))
     return Section(

@@ -139,11 +139,11 @@ def test_the_first_page_holds_its_parts_in_order(made):
         "Mortgage applications, an example, 1990: Black applicants were approved less often",
         *("What was found", "Question", "Result (95 % interval)", "Against the limit", "How reliable"),
         *(
-            "Approved per 100 applicants: Black 68, Hispanic 77, white 91.",
+            "Approved per 100: Black 68, Hispanic 77, white 91.",
             "Outside the limit",
             "What the words mean",
         ),
-        *("Points of approval: Black compared with white", "−23 [−30, −17]", "−14 [−20, −7]", "−18 [−25, −12]"),
+        *("Points of approval: Black minus white", "−23 [−30, −17]", "−14 [−20, −7]", "−18 [−25, −12]"),
         *("Do next", "What this cannot show"),
     )
     places = [said.index(part) for part in parts]

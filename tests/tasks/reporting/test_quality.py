@@ -8,7 +8,7 @@ from question_sections import charts, everything, headings, prose, tables, words
 from report_tables import RUN, built, material, spec
 
 from schemas.tables.applications import DECISION_DIRECTION, ENCODINGS, MODEL_METRICS, SOURCE_READ, VALIDATIONS
-from schemas.tables.verdicts import AGREEMENT
+from schemas.tables.verdicts import AGREEMENT, PUBLISHED_AGREEMENT_PAIRS
 from schemas.terms import Theory
 from tasks.reporting.charts.layout import element
 from tasks.reporting.data_page import OWN_LIMITS_MOST_ROWS as MOST_LIMITS
@@ -222,7 +222,22 @@ def test_the_matrix_has_a_state_for_each_method_and_says_where_they_point_apart(
         ["no_limit", None],
     ]
     assert part(found, "agreement").words[0].startswith("Methods point apart for 1 group")
+    signs, twins = part(found, "agreement").tables
+    assert [row[:2] for row in texts(signs)] == [["race: Black", "adjusted- ST-"], ["race: Hispanic", "adjusted-"]]
+    assert [row[0] for row in texts(twins)] == ["adjusted comparison", "nearest applicants"]
+    assert texts(twins)[0][1:] == ["0 of 10 (0.00 to 0.31)", "5 of 5 (0.48 to 1.00)", "0 of 5 (0.00 to 0.52)"]
     assert charts(page()) == []
+    blank = dict.fromkeys(column.name for column in PUBLISHED_AGREEMENT_PAIRS.columns)
+    whose = {"protected_attribute": "race", "group": "Black", "decision_maker": "lender", "first": "cec"}
+    shown = {"n": 64, "both": 10, "first_alone": 0, "second_alone": 20, "neither": 34, "withheld": False}
+    shown |= {"kappa": -0.1, "kappa_low": -0.2, "kappa_high": 0.1, "ac1": None, "may_differ": "unit; size"}
+    pairs = [{**blank, **whose, "second": "cst", **shown}]
+    pairs += [{**blank, **whose, "second": "gcfn", "may_differ": "", "withheld": True}]
+    *_, flags = part(page(agreement=built(AGREEMENT, rows), published_agreement_pairs=pairs), "agreement").tables
+    first, second = texts(flags)
+    assert first[2:6] == ["CEC, CST", "10, 0, 20, 34", "−0.10 [−0.20, 0.10]", "–"]
+    assert first[6].startswith("one judges the denied alone")
+    assert second[3:] == ["withheld"] * 3 + [""]
 
 
 def test_the_run_is_identified_and_can_be_made_again():

@@ -36,14 +36,13 @@ def lines(run):
 
 def test_boston_as_in_the_example():
     found = of(boston())
-    assert found.title == "Points of approval: Black compared with white"
+    assert found.title == "Points of approval: Black minus white"
     assert (found.key, found.reference, found.among) == (("race", "Black"), "white", 2)
-    assert found.caption == "The ratio's limit of 0.94 is 5 points here. Shown: the clearest of 2 groups."
     printed = [(each.label, each.detail, each.text, each.shown_interval) for each in found.comparisons]
     assert printed == [
-        ("All applicants", "n 197", "−23", "[−30, −17]"),
-        ("Adjusted", "18 characteristics, n 197", "−14", "[−20, −7]"),
-        ("Nearest 15 applicants", "n 197", "−18", "[−25, −12]"),
+        ("All applicants", "197 people", "−23", "[−30, −17]"),
+        ("Similar applicants", "18 characteristics, 197 people", "−14", "[−20, −7]"),
+        ("Nearest applicants", "15 white for each of 197 Black", "−18", "[−25, −12]"),
     ]
     assert {each.shown_limit for each in found.comparisons} == {"−5"}
     assert {each.interval for each in found.comparisons} == {"verdict"}

@@ -61,15 +61,15 @@ def inside(**more):
 
 def test_confounder_where_similar_applicants_differ():
     plain = (
-        "The gap would disappear only if a factor missing from these data explained at least 12 % of the remaining "
-        "variation in both race and approval."
+        "Only a missing factor that explains 12 % of the remaining variation in both race and approval could remove "
+        "the gap."
     )
     assert told(outside(), "confounder") == plain
     strongest = "The strongest recorded factor, public record, explains 1 % and 4 %."
     assert told(boston(), "confounder") == f"{plain} {strongest}"
     unsure = effect("A", LITTLE, (-20, -39, -1), limit=-2, bias=0.10, robustness=0.055)
     run = Run((unsure,), (white(), Group("race", "A", 100, 0.7)))
-    assert "at least 5.5 % of" in told(run, "confounder")
+    assert "explains 5.5 % of" in told(run, "confounder")
     assert told(replace(run, rows=(replace(unsure, low=-0.2),)), "confounder") is None
     assert told(of_states((OUTSIDE, OUTSIDE)), "confounder") is None, "without a robustness value"
     assert told(of_states((OUTSIDE, OUTSIDE), n=29), "confounder") is None
@@ -102,7 +102,7 @@ def test_left_out_above_five_percent():
 
 
 def test_detectable_where_there_is_too_little_to_say():
-    expected = "With 100 A applicants, this audit can easily miss {} points."
+    expected = "This audit can easily miss {} points."
     adjusted, plain = "an adjusted difference below 9", "a difference in approval rates below 8"
     assert told(of_states((INSIDE, LITTLE)), "detectable") == expected.format(adjusted)
     assert told(of_states((LITTLE, INSIDE)), "detectable") == expected.format(plain)
@@ -287,7 +287,7 @@ def everything(**more):
 
 
 def test_rules_are_printed_in_their_order_and_three_at_most():
-    every, found = everything(), set(OF_FINDINGS)
+    every, found = everything(), {*OF_FINDINGS, "apart"}
     assert {name for name, _ in RULES if not told(every, name)} == found
     assert [name for name, _ in remarks(view(every))] == ["confounder", "no_credit_score", "year_lacks"]
     lost = replace(every, findings=(Finding("missing", "race", "A", sentence="442 files lack income.", next="Do it."),))
@@ -305,10 +305,16 @@ def test_where_no_rule_applies_there_is_nothing_to_know_and_nothing_to_do():
     )
 
 
+def test_where_another_question_alone_is_outside_it_is_what_to_look_into():
+    run = replace(inside(), rows=(*inside().rows, whole(Theory.CAUSAL_MODEL, OUTSIDE)))
+    expected = "Find out what lies behind the result that is outside its limit: causal model."
+    assert next_steps(view(run)) == (("outside", (expected,)),)
+
+
 def test_every_rule_has_a_name_and_every_sentence_a_rule():
     of_runs = set(OF_FINDINGS)
     assert {name for name, _ in RULES} - of_runs == set(sentences()["know"])
-    assert {name for name, _ in STEPS} - of_runs | {"done", "wider"} == set(sentences()["next"])
+    assert {name for name, _ in STEPS} - of_runs | {"done", "outside", "wider"} == set(sentences()["next"])
     assert len(sentences()["cannot"]) == 9
 
 
@@ -321,7 +327,7 @@ def test_lines_are_about_the_group_of_the_figures_where_it_is_one_of_those():
     )
     other = replace(run, rows=hispanic_worse)
     assert view(other).chosen == ("race", "Hispanic")
-    assert "at least 7.7 %" in told(other, "confounder")
+    assert "explains 7.7 %" in told(other, "confounder")
     assert told(other, "read_files") == "Read the files of denied Hispanic applicants."
 
 
@@ -330,3 +336,14 @@ def test_small_groups_that_are_not_judged_are_named_among_what_the_page_cannot_t
     words = dict(cannot_tell(view(run)))["reported"]
     assert words == ("Anything about Samoan and Tongan: fewer than 30 people and less than 1 % of all.",)
     assert "reported" not in dict(cannot_tell(view(everything())))
+
+
+def test_two_questions_that_point_apart_for_one_group_are_a_line_and_two_groups_are_none():
+    assert told(of_states((OUTSIDE, INSIDE)), "apart") == (
+        "For A, the question Approval rates is outside its limit and Similar applicants is within. "
+        "The two ask different things."
+    )
+    assert told(of_states((OUTSIDE, OUTSIDE), (INSIDE, INSIDE)), "apart") is None
+    assert told(of_states((OUTSIDE, LITTLE)), "apart") is None
+    assert told(boston(), "apart") is None
+    assert told(boston(-2), "apart") is None

@@ -61,8 +61,35 @@ def test_the_columns_of_the_judged_rung_and_its_strongest_control():
     run = run_of(material(**of))
     assert run.strongest == {BLACK: Benchmark("public record", 0.01, 0.035)}
     assert run.columns == {BLACK: 2}
-    words = decide(run).change[0].words
-    assert words.endswith("The strongest recorded factor, public record, explains 1 % and 4 %.")
+    assert "explains 12 % of the remaining variation in both race and approval" in decide(run).change[0].words
+
+
+@pytest.mark.parametrize(
+    ("lows", "times"),
+    [
+        ([(0.06, 0.05), (0.04, 0.03), (0.02, 0.01)], 3),
+        ([(0.06, 0.05), (0.04, -0.01), (0.02, 0.01)], 1),
+        ([(0.06, 0.05), (0.04, None), (0.02, 0.01)], 1),
+        ([(0.06, -0.01), (0.04, -0.02), (0.02, -0.03)], 0),
+        ([(0.06, None), (0.04, None), (0.02, None)], None),
+    ],
+    ids=[
+        "three times",
+        "not twice, so not three times",
+        "unknown for one that cannot be so strong",
+        "none",
+        "withheld",
+    ],
+)
+def test_a_missing_column_is_compared_with_every_control_at_every_strength(lows, times):
+    rows = [
+        {**OF_BLACK, "rung": 3, "blocks": "", "column": name, "times": strength, "low": low}
+        for strength, of_columns in enumerate(lows, 1)
+        for name, low in zip(("income", "public_record"), of_columns, strict=True)
+    ]
+    of = {"adjusted": ladder(0.23, 0.21, 0.19, 0.13)}
+    of |= {"adjusted_benchmarks": built(SHOWN["adjusted_benchmarks"], rows)}
+    assert run_of(material(**of)).outlasts.get(BLACK) == times
 
 
 def test_without_the_ladder_nothing_is_said_of_columns():

@@ -19,7 +19,7 @@ from tasks.in_memory import call_plainly
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.pipeline.registry import read_spec
 from tasks.plan import plan
-from tasks.reporting.first_page.page import MOST_WORDS, below_headline, decide, run_of
+from tasks.reporting.first_page.page import MOST_WORDS, decide, length, run_of
 from tasks.reporting.first_page.result import Decision
 from tasks.reporting.plain_words import banned_in, longest_sentence
 from tasks.reporting.stage import READ, material_of
@@ -63,7 +63,7 @@ def page_of(spec: AuditSpec) -> Decision:
 def hold(page: Decision) -> None:
     """A page says what its intervals show, in few and plain words."""
     assert contradictions(page) == []
-    assert below_headline(page) <= MOST_WORDS
+    assert length(page) <= MOST_WORDS
     assert set(banned_in(page.texts())) <= set(banned_in([page.about.who])), "a title is the user's own"
     assert longest_sentence(page.texts()) <= 25
 

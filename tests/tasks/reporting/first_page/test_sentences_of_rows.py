@@ -89,7 +89,7 @@ def test_rates_are_of_all_applications_whether_complete_or_not(audited):
     rows, page, *_ = audited
     rates = (100 * rows.groupby("group").yes.mean()).sort_values()
     listed = ", ".join(f"{group} {rate:.0f}" for group, rate in rates.items())
-    assert f"Approved per 100 applicants: {listed}." in page.decision.questions[0].sentence
+    assert f"Approved per 100: {listed}." in page.decision.questions[0].sentence
     [figure] = [each for each in page.decision.figures.comparisons if each.name == "all"]
     assert figure.value == pytest.approx(rates["Black"] - rates["white"], abs=1e-3)
     assert figure.n == (rows.group == "Black").sum()
@@ -114,7 +114,7 @@ def test_people_of_the_adjusted_figure_are_those_with_every_feature(audited):
     [figure] = [each for each in page.decision.figures.comparisons if each.name == "adjusted"]
     if figure.value is not None:
         assert figure.n == used
-        assert f"n {used}" in figure.detail
+        assert f"{used} people" in figure.detail
 
 
 def test_applications_left_out_and_groups_lost_are_counted_from_the_rows(audited):

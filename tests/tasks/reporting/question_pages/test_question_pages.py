@@ -93,7 +93,7 @@ def test_the_answer_of_routes_begins_with_what_the_way_costs_and_counts_come_aft
     first, *later = part(pages(run)["path-to-approval"], "answer").words
     assert first.startswith("What the way of white applicants costs where the group's costs 100, by the ")
     assert first.endswith(": Black 74 [61, 95]; Hispanic 74 [61, 95].")
-    assert any(each.startswith("Yes. Denied white applicants must change 74 % as much") for each in later)
+    assert any(each.startswith("Yes. For denied white applicants it is 74 %") for each in later)
 
 
 def test_an_answer_in_points_says_of_what_and_with_its_interval():
