@@ -95,6 +95,11 @@ class Forms:
                 self._shown.popitem(last=False)
         return once
 
+    def knows(self, cookie: str, once: str) -> bool:
+        """Whether a form was shown to a session: looked at before a table is read that came with it."""
+        with self._lock:
+            return self._shown.get(once, ("", _FRESH))[0] == _digest(cookie)
+
     def entered(self, cookie: str, once: str, enter: Callable[[], int]) -> Sent:
         """Enter the content of a form, unless it was entered before. A second request at the same moment waits.
 
@@ -222,6 +227,11 @@ def without_body(send: Send) -> Send:
 
 MOST_BODY: Final = 64 * 1024
 BODY_SECONDS: Final = 10.0
+UPLOAD: Final = "/new/table"
+"""Where a table is sent to. Its body is not read here but written by the page, piece by piece."""
+MOST_FIELDS: Final = 16 * 1024
+"""Bytes of the form around a table."""
+UPLOAD_SECONDS: Final = 3600
 
 
 class TooLargeError(Exception):
@@ -267,6 +277,20 @@ async def read(receive: Receive, length: str, seconds: float = BODY_SECONDS) -> 
         return await receive()
 
     return again
+
+
+def paced(receive: Receive, seconds: float = BODY_SECONDS) -> Receive:
+    """Pass on the pieces of a body as they come; a sender that sends none for so long has left."""
+    end = time.monotonic() + UPLOAD_SECONDS
+
+    async def piece() -> Message:
+        try:
+            async with asyncio.timeout(min(seconds, end - time.monotonic())):
+                return await receive()
+        except TimeoutError:
+            return {"type": "http.disconnect"}
+
+    return piece
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -478,7 +502,10 @@ AT_ONCE: Final = 8
 MOST_BEGUN: Final = 64
 """Requests that are read, wait for a place, or are at work; half of them for one client address. A browser opens six
 connections."""
+UPLOADS_AT_ONCE: Final = 4
+"""Tables that are written at the same time; they take no place of a page."""
 _WAIT_SECONDS: Final = 10
+_UPLOAD_WAIT_SECONDS: Final = 120
 OPEN: Final = frozenset({"/healthz"})
 """Open to everybody who reaches the port: liveness without data."""
 _TOO_LARGE: Final = "That is more than a form of these pages holds."
@@ -496,6 +523,7 @@ class Guard:
     _begun: Counter[str] = field(default_factory=Counter)
     """Client address -> its requests that are begun."""
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    _upload_room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(UPLOADS_AT_ONCE))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; other protocols than HTTP have nothing here. HEAD is GET without the page."""
@@ -571,8 +599,17 @@ class Guard:
         with ExitStack() as places:
             self._begun[address] += 1
             places.callback(self._end, address)
+            room, patience = self._room, _WAIT_SECONDS
             try:
-                receive_body = await read(receive, length, self.body_seconds)
+                if self.settings.start and (scope["method"], scope["path"]) == ("POST", UPLOAD):
+                    if not length.isdecimal() or int(length) > self.settings.most_upload + MOST_FIELDS:
+                        words = f"A table of more than {self.settings.upload_mb:,} MB is not taken here."
+                        await say(send, 413, words, {"connection": "close"})
+                        return
+                    receive_body = paced(receive, self.body_seconds)
+                    room, patience = self._upload_room, _UPLOAD_WAIT_SECONDS
+                else:
+                    receive_body = await read(receive, length, self.body_seconds)
             except GoneError:
                 return
             except TooLargeError:
@@ -582,12 +619,12 @@ class Guard:
                 await say(send, 408, "The form did not arrive in time. Send it again.", {"connection": "close"})
                 return
             try:
-                async with asyncio.timeout(_WAIT_SECONDS):
-                    await self._room.acquire()
+                async with asyncio.timeout(patience):
+                    await room.acquire()
             except TimeoutError:
                 await say(send, 503, _TOO_MANY, {"retry-after": "5"})
                 return
-            places.callback(self._room.release)
+            places.callback(room.release)
 
             async def sending(message: Message) -> None:
                 places.close()

@@ -24,10 +24,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from flows.runs.index import not_shown_beside
 from flows.serving.guard import Admission, Connection, Guard
 from flows.serving.index import Index
-from flows.serving.pages import home, run_report, run_results, runs, years
+from flows.serving.pages import home, run_report, run_results, runs, start, years
 from flows.serving.settings import Settings, check, token_in
 from flows.serving.site import Page, Site, made, style
 from flows.supervision.shutdown import say_only_stopped
@@ -40,6 +39,7 @@ from schemas.errors import EvenhandError, InfrastructureError, IntegrityError, S
 log = logging.getLogger("evenhand")
 _ROUTES = (
     home.routes,
+    start.routes,
     runs.routes,
     home.search_routes,
     home.texts_routes,
@@ -98,7 +98,8 @@ def _released_figures(site: Site) -> Callable[[Request], None]:
         if request.method == "POST" or request.url.path.endswith(_WITHOUT_FIGURES):
             return
         for run in runs:
-            if released_runs := not_shown_beside(site.known().lake, run):
+            site.summary(run)
+            if released_runs := site.door(run).apart:
                 raise HTTPException(
                     403,
                     f"{', '.join(released_runs)} was released over the same rows, and {run} was not audited together "
@@ -175,6 +176,8 @@ def serve(settings: Settings, token_file: Path | None = None, *, browse: bool = 
     token = token_in(token_file) if token_file else secrets.token_urlsafe(32)
     site = Site(settings, Admission(token), Index(settings.lake))
     site.known()
+    if site.starts is not None:
+        site.starts.watch()
     say_only_stopped()
     with closing(listening(settings)) as bound:
         _print_address(settings, "" if token_file else token)

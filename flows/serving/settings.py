@@ -9,6 +9,7 @@ from typing import Final
 from schemas.errors import SpecError
 
 PORT: Final = 8321
+UPLOAD_MB: Final = 200
 SHORTEST_TOKEN: Final = 32
 """Letters of a token that is given: 32 random bytes have 43."""
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -30,6 +31,19 @@ class Settings:
     """Name of the person who reads, notes and signs; empty if unknown."""
     sign: bool = False
     restricted: bool = False
+    start: bool = False
+    """Whether audits may be begun here."""
+    files: str = ""
+    """Folder of tables that may be chosen; empty without one."""
+    upload_mb: int = UPLOAD_MB
+    """Most megabytes of a table that is sent."""
+    runs_at_once: int = 1
+    """Runs at the same time; others wait."""
+
+    @property
+    def most_upload(self) -> int:
+        """Most bytes of a table that is sent."""
+        return self.upload_mb * 10**6
 
     @property
     def secure(self) -> bool:
@@ -72,7 +86,8 @@ def check(settings: Settings) -> None:
     """Raise if options do not go together.
 
     Raises:
-        SpecError: an address beyond this machine without TLS; signing or rows of persons without a name.
+        SpecError: an address beyond this machine without TLS; signing or rows of persons without a name; a folder of
+            tables that is none, or that nothing can be begun of.
     """
     try:
         is_loopback = settings.host == "localhost" or ipaddress.ip_address(settings.host).is_loopback
@@ -86,6 +101,10 @@ def check(settings: Settings) -> None:
     for is_set, option in ((settings.sign, "--sign"), (settings.restricted, "--restricted")):
         if is_set and not settings.by:
             raise SpecError(f"{option} needs --as NAME: every entry of the log has an author")
+    if settings.files and not settings.start:
+        raise SpecError("--files names tables that audits are begun of; give --start, too")
+    if settings.files and not Path(settings.files).is_dir():
+        raise SpecError(f"--files {settings.files}: no such folder; give one that holds tables")
     name = settings.behind_tls
     if name and (name != name.strip() or "/" in name or not name.isascii()):
         raise SpecError(f"--behind-tls {name!r}: give the name that browsers ask for, such as audits.example.org")

@@ -19,12 +19,15 @@ from starlette.responses import HTMLResponse
 
 from flows.runs.control_characters import on_a_page, visible
 from flows.runs.index import Run, read_manifest, run_of, spec_of
+from flows.runs.released import OPEN, Door, door_of
 from flows.runs.summary import Summary
 from flows.serving.guard import Admission
 from flows.serving.index import Index, Known, Stamp
 from flows.serving.settings import Settings
+from flows.serving.starts import Starts
 from schemas.audit.spec import AuditSpec
 from schemas.errors import InfrastructureError, IntegrityError, SpecError
+from tasks.lake import log
 from tasks.lake.log import digest_of
 from tasks.lake.storage import connected
 from tasks.lake.store import Lake
@@ -104,8 +107,8 @@ class Page:
     """A table below the section."""
     more: Links = ()
     """Earlier and later parts of a list."""
-    refresh: bool = False
-    """Whether it loads itself again every 10 seconds: only where a year is at work."""
+    refresh: int = 0
+    """Seconds after which it loads itself again, only where something is at work; 0: never."""
     restricted: str = ""
     here: str = ""
     """Its own address, which is marked in navigations."""
@@ -126,7 +129,8 @@ def made(page: Page, status: int = 200) -> HTMLResponse:
         "targets": _Targets(page.targets),
     }
     text = _environment().get_template(page.template).render(**content, **page_context)
-    return HTMLResponse(text, status_code=status)
+    # as a header, and not in the page: assistive software holds an element that reloads for a fault
+    return HTMLResponse(text, status_code=status, headers={"refresh": str(page.refresh)} if page.refresh else None)
 
 
 def size_of(section: Section) -> int:
@@ -216,11 +220,11 @@ class Report:
 class Reports:
     """Makes reports, and keeps the last few."""
 
-    _kept: OrderedDict[tuple[str, str], Report] = field(default_factory=OrderedDict)
+    _kept: OrderedDict[tuple[str, str, Door], Report] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def of(self, lake: Lake, run: str, manifest_sha256: str) -> Report:
-        """The report of a run.
+    def of(self, lake: Lake, run: str, manifest_sha256: str, door: Door = OPEN) -> Report:
+        """The report of a run, without what stays in the house.
 
         Raises:
             SpecError: the lake has no such run, or it is of another version.
@@ -229,12 +233,12 @@ class Reports:
         from tasks.reporting.first_page.page import decide, run_of
         from tasks.reporting.pages import links, sections, shown_first
 
-        key = (run, manifest_sha256)
+        key = (run, manifest_sha256, door)
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        material = _material(lake, run)
+        material = _material(lake, run, door)
         decision: Decision = material.rephrase_all(decide(run_of(material)))
         pages = sections(material, decision)
         bare = replace(material, measures=(), tables={})
@@ -246,11 +250,11 @@ class Reports:
         return report
 
 
-def quality_of(lake: Lake, run: str) -> Section:
+def quality_of(lake: Lake, run: str, door: Door = OPEN) -> Section:
     """The content of the data page of a run, without the other pages; errors as in ``Reports.of``."""
     from tasks.reporting.data_page import quality
 
-    return quality(_material(lake, run))
+    return quality(_material(lake, run, door))
 
 
 def navigation(manifest: Mapping[str, Any]) -> tuple[tuple[str, str], ...] | None:
@@ -271,12 +275,12 @@ def navigation(manifest: Mapping[str, Any]) -> tuple[tuple[str, str], ...] | Non
     return tuple(links(names))
 
 
-def _material(lake: Lake, run: str) -> "Material":
+def _material(lake: Lake, run: str, door: Door) -> "Material":
     from flows.runs.report_files import read_anew  # loads what reports are made with
     from tasks.reporting.stage import material_of
 
     try:
-        return material_of(*read_anew(lake, run))
+        return material_of(*read_anew(lake, run, door))
     except OSError as error:
         raise IntegrityError(f"run {run}: a file of it went while it was read ({error})") from error
 
@@ -409,6 +413,8 @@ _PAGES: Links = (
 )
 """Pages of every run, as well as those of its report."""
 _MOST_MANIFESTS, _MOST_NAVIGATIONS = 16, 256
+NOT_SHOWN: Final = "not_shown"
+"""State of a run whose figures stay in the house, in lists."""
 RESTRICTED = "Restricted: the profile internal withholds nothing. Not to be published or passed on."
 
 
@@ -422,14 +428,40 @@ class Site:
     reports: Reports = field(default_factory=Reports)
     tables: Tables = field(default_factory=Tables)
     pages: PageCache = field(default_factory=PageCache)
+    starts: Starts | None = None
+    """Audits that readers begin; None where they may not."""
     _manifests: OrderedDict[tuple[str, Stamp], tuple[dict[str, Any], str]] = field(default_factory=OrderedDict)
     """Run and stamp of its manifest -> the manifest, and its digest as signatures have it."""
     _navigation: OrderedDict[str, Links] = field(default_factory=OrderedDict)
     """Digest of a manifest -> the files of its report."""
+    _doors: OrderedDict[tuple[str, str], Door] = field(default_factory=OrderedDict)
+    """Run and head of the log -> what of the run is not shown."""
+    _made: OrderedDict[tuple[str, str, Door], Mapping[str, bytes]] = field(default_factory=OrderedDict)
+    _shown: tuple[Known, Known] | None = None
+    """What is known of the lake, and what of it is shown."""
+
+    def __post_init__(self) -> None:
+        """Make the lake where audits may be begun, and begin what a server left."""
+        if self.settings.start:
+            files = Path(self.settings.files).resolve() if self.settings.files else None
+            self.starts = Starts(Lake(self.settings.lake), self.settings.runs_at_once, files)
 
     def known(self, *, refresh: bool = False) -> Known:
-        """What is known of the lake."""
-        return self.index.known(refresh=refresh)
+        """What is known of the lake: of runs that are not shown no state and no figure, in any list."""
+        index = self.index.known(refresh=refresh)
+        released = {} if self.settings.restricted else log.released(index.lake)
+        if not released:
+            return index
+        if self._shown is None or self._shown[0] is not index:
+            origins = [index.runs[run] for run in released if run in index.runs]
+            sources, years = ({*map(key, origins)} for key in (_source, _year))
+            runs = dict(index.runs)
+            for name, run in index.runs.items():
+                if (_source(run) in sources or _year(run) in years) and self.door(name).apart:
+                    nothing = {"state": NOT_SHOWN, "theories": {}, "headline": "", "figures": ()}
+                    runs[name] = run.model_copy(update=nothing)
+            self._shown = (index, replace(index, runs=runs))
+        return self._shown[1]
 
     def summary(self, run: str) -> Summary:
         """A run that the index has; 404 for all else, so that no name is ever joined into a path."""
@@ -461,7 +493,36 @@ class Site:
             SpecError: the run is of another version.
             IntegrityError: a table is not the one that was written.
         """
-        return self.reports.of(self.known().lake, run, self.digest(run))
+        return self.reports.of(self.known().lake, run, self.digest(run), self.door(run))
+
+    def door(self, run: str) -> Door:
+        """What of a run is not shown by this server; nothing where restricted pages are."""
+        if self.settings.restricted:
+            return OPEN
+        index = self.index.known()
+        key = (run, index.log.head.sha256)  # protections and releases are entries
+        if key not in self._doors:
+            self._doors[key] = door_of(index.lake, run)
+            while len(self._doors) > _MOST_NAVIGATIONS:
+                self._doors.popitem(last=False)
+        return self._doors.get(key) or door_of(index.lake, run)
+
+    def files(self, run: str) -> Mapping[str, bytes] | None:
+        """The files of a run's report without what stays in the house; None where nothing does.
+
+        They are those that a release would have, and are made once for a few runs. Errors are as of ``report``.
+        """
+        from flows.runs.report_files import report_anew  # loads what reports are made with
+
+        door = self.door(run)
+        if not door.withheld:
+            return None
+        key = (run, self.digest(run), door)
+        if key not in self._made:
+            self._made[key] = report_anew(self.known().lake, run, door)
+            while len(self._made) > MOST_KEPT:
+                self._made.popitem(last=False)
+        return self._made.get(key) or report_anew(self.known().lake, run, door)
 
     def manifest(self, run: str) -> dict[str, Any]:
         """The manifest of a run; errors as of ``run``."""
@@ -494,7 +555,7 @@ class Site:
             IntegrityError: it is not the one that was written.
         """
         artifact = self.run(run).published(name)
-        return None if artifact is None else self.read(artifact)
+        return None if artifact is None else self.door(run).through(artifact.table, self.read(artifact))
 
     def read(self, artifact: Any) -> pa.Table:
         """The table behind an artifact; errors as of ``table``."""
@@ -530,7 +591,7 @@ class Site:
 
     def quality(self, run: str) -> Section:
         """The content of the data page of a run; errors as in ``report``."""
-        return quality_of(self.known().lake, run)
+        return quality_of(self.known().lake, run, self.door(run))
 
     def _files(self, run: str) -> Links:
         """Files of a run's report with their words, by its manifest; of a short report by making it once."""
@@ -549,6 +610,14 @@ class Site:
             while len(self._navigation) > _MOST_NAVIGATIONS:
                 self._navigation.popitem(last=False)
         return self._navigation.get(digest, ())
+
+
+def _source(run: Summary) -> str:
+    return run.source_sha256
+
+
+def _year(run: Summary) -> tuple[str, int]:
+    return run.audit, run.year
 
 
 def missing(words: str) -> NoReturn:

@@ -19,7 +19,7 @@ from flows.serving.pages.lists import badge, by_question, gravity, run_cell, run
 from flows.serving.site import Field, Page, Site, made, missing, path_of, run_path
 from schemas.audit.limits import Expected
 from schemas.table import Table
-from tasks.reporting.text import Cell, Notice, Section, TableView
+from tasks.reporting.text import Cell, Link, Notice, Section, TableView
 
 # --------------------------------------------------------------------------------------------------------------------
 # The audits of the lake: the state of each, when the next run is due, and open remediations.
@@ -35,7 +35,10 @@ def routes(site: Site) -> APIRouter:
 
     @router.get("/")
     def home() -> Response:
-        return made(Page("Audits", _audits(site.known()), here="/"))
+        section = _audits(site.known())
+        if site.settings.start:
+            section = replace(section, links=(Link("New audit", "/new"),))
+        return made(Page("Audits", section, here="/"))
 
     return router
 

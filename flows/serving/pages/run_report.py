@@ -4,7 +4,7 @@ import hashlib
 import io
 import mimetypes
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -21,10 +21,11 @@ from flows.serving.guard import Sent, UnknownFormError, policy, styles_in
 from flows.serving.index import Known
 from flows.serving.pages.lists import badge, steps, table, time_cell
 from flows.serving.pages.run_results import note_reading
-from flows.serving.site import Page, Site, first_page, made, missing, path_of, run_path
+from flows.serving.site import Key, Page, Site, first_page, made, missing, path_of, run_path
 from schemas.errors import EvenhandError, IntegrityError, SpecError
 from schemas.questions import QUESTIONS
 from schemas.tables.applications import REFUSAL_COUNTS, REFUSALS, VALIDATIONS
+from schemas.tables.verdicts import PREFIX
 from schemas.terms import EVERYBODY
 from tasks.lake import log
 from tasks.lake.store import COMPUTED, Lake, stage_runs
@@ -53,7 +54,7 @@ def routes(site: Site) -> APIRouter:
             return made(replace(page, section=Section("First page", "first", (f"{error}.",), links=(link,))))
         content = first_page(report, index, run)
         content["review"] = index.signed.get(run, "nobody signed it yet")
-        key = (run, site.digest(run), "first", content["signed"], content["review"])
+        key = (run, site.digest(run), "first", content["signed"], content["review"], *site.door(run).withheld)
         return site.pages.page(key, lambda: replace(page, template="first.html.j2", content=content))
 
     @router.get("/runs/{run}/evidence/{method}")
@@ -78,7 +79,8 @@ def question_routes(site: Site) -> APIRouter:
 
 def _shown(site: Site, run: str, path: str, path_parts: tuple[str, ...]) -> Response:
     """A page of the server with a section of the report."""
-    return site.pages.page((run, site.digest(run), path), lambda: _page(site, run, path, path_parts))
+    key = (run, site.digest(run), path, *site.door(run).withheld)
+    return site.pages.page(key, lambda: _page(site, run, path, path_parts))
 
 
 def _page(site: Site, run: str, path: str, path_parts: tuple[str, ...]) -> Page:
@@ -109,7 +111,8 @@ def quality_routes(site: Site) -> APIRouter:
     @router.get("/runs/{run}/quality")
     def quality(run: str, page: int = 1) -> Response:
         number = max(page, 1)
-        return site.pages.page((run, site.digest(run), "quality", number), lambda: _quality_page(site, run, number))
+        key: Key = (run, site.digest(run), "quality", number, *site.door(run).withheld)
+        return site.pages.page(key, lambda: _quality_page(site, run, number))
 
     return router
 
@@ -206,12 +209,13 @@ def files_routes(site: Site) -> APIRouter:
 
     @router.get("/runs/{run}/files")
     def files(run: str) -> Response:
-        manifest = site.manifest(run)
         rows = [
             (Cell(name, address=run_path(run, "files", *name.split("/"))), Cell(sha))
-            for name, sha in manifest["exported"].items()
+            for name, sha in _exported(site, run).items()
         ]
         words = "The files of the report as the run made them, each checked against its digest before it is sent."
+        if withheld := site.door(run).words:
+            words = f"The files of the report without {withheld}."
         file_table = table("Files of the report", ("File", "sha256"), rows)
         section = Section(
             "Files",
@@ -248,7 +252,10 @@ def files_routes(site: Site) -> APIRouter:
 
 
 def _exported(site: Site, run: str) -> Mapping[str, str]:
-    """Name -> sha256 of the files that the manifest names."""
+    """Name -> sha256 of the files that the manifest names, or of those that a release would have."""
+    anew = site.files(run)
+    if anew is not None:
+        return {name: hashlib.sha256(content).hexdigest() for name, content in anew.items()}
     names: Mapping[str, str] = site.manifest(run)["exported"]
     return names
 
@@ -259,6 +266,9 @@ def _content(site: Site, run: str, name: str, digest: str) -> bytes:
     Raises:
         IntegrityError: it is missing or altered.
     """
+    anew = site.files(run)
+    if anew is not None:
+        return anew[name]
     lake = site.known().lake
     storage, folder = report_named(lake, run, site.manifest(run))
     content = storage.read(f"{folder}/{name}")
@@ -323,7 +333,10 @@ def lineage_routes(site: Site) -> APIRouter:
             "Stages",
             "stages",
             () if site.settings.restricted else (words,),
-            tables=(table("Stages", header, rows, note), _tables(manifest)),
+            tables=(
+                table("Stages", header, rows, note),
+                _tables(manifest, site.door(run).withheld, restricted=site.settings.restricted),
+            ),
         )
         restricted = EXACT_ROWS if site.settings.restricted else page.restricted
         drawing = drawn(manifest)
@@ -361,8 +374,12 @@ def _names(manifest: Mapping[str, Any]) -> list[str]:
     return [row["stage"] for row in stage_runs(manifest)]
 
 
-def _tables(manifest: Mapping[str, Any]) -> TableView:
-    """The tables of the stages with what their declarations say, but for those that every stage writes."""
+def _tables(manifest: Mapping[str, Any], withheld: Collection[str], *, restricted: bool) -> TableView:
+    """The tables of the stages with what their declarations say, but for those that every stage writes.
+
+    Who knows all rows of a table but one could try that one against the digest: only published tables that are not
+    ``withheld`` whole have theirs here.
+    """
     from flows.operations.dictionary import TABLES  # loads every declaration
 
     descriptions = {declared.name: declared.description for declared in TABLES}
@@ -372,7 +389,7 @@ def _tables(manifest: Mapping[str, Any]) -> TableView:
             Cell(names[place]),
             Cell(name, address=path_of("tables", name) if name in descriptions else ""),
             Cell(descriptions.get(name, "–")),
-            Cell(artifact["sha256"][:12]),
+            Cell(artifact["sha256"][:12] if restricted or (name.startswith(PREFIX) and name not in withheld) else "–"),
         )
         for place, partition in enumerate(manifest["partitions"])
         for artifact in partition["tables"]

@@ -28,7 +28,7 @@ from flows.serving.pages.lists import (
 from flows.serving.site import Field, Page, Site, Tables, made, missing, run_path
 from schemas.artifact import Artifact
 from schemas.questions import rephrase_of, rephrase_rows
-from schemas.tables.verdicts import columns_in_approval, effect_words, limit_words
+from schemas.tables.verdicts import PRICES, columns_in_approval, effect_words, limit_words, subject_words
 from tasks.metrics.algorithm.measures import base_name
 from tasks.metrics.curves import is_curve, rows_of
 from tasks.reporting.text import Cell, Link, Section, guarded
@@ -143,7 +143,8 @@ def _answers(site: Site, run: str) -> Page:
         if row["role"] not in ("primary", "adds"):
             continue
         effect = "withheld" if row["withheld"] else effect_words(row) or row["reason"]
-        names = question_short(row["theory"]), f"{row['protected_attribute']}: {row['group']}", row["decision_maker"]
+        question = subject_words(row) if row["measure"] in PRICES else question_short(row["theory"])
+        names = question, f"{row['protected_attribute']}: {row['group']}", row["decision_maker"]
         n = number_cell(row["n"], row["reason"])
         rows.append((*map(Cell, names), Cell(effect), Cell(limit_words(row) or "–"), n, run_state(row["state"])))
     header = ("Question", "Group", "Decisions of", "Result and verdict interval", "Limit", "n", "State")
@@ -151,6 +152,8 @@ def _answers(site: Site, run: str) -> Page:
         "A difference is group less reference group in points of approval: negative is approved less often. Verdict "
         "intervals allow for all groups judged together; the first page has two-sided 95 % intervals."
     )
+    if any(row["measure"] in PRICES for row in records):
+        note += " A price is in percentage points above the benchmark rate: positive is paid more."
     links = (Link("All measures", run_path(run, "measures", every=1)),)
     tables = (table("Figures of the questions", header, rows, note),) if rows else ()
     return site.page(

@@ -277,8 +277,8 @@ def _figures(site: Site, then: Run, now: Run, *, independent: bool) -> "list[tup
     """A row for each group and theory that both have."""
     verdicts: list[dict[tuple[str, ...], Mapping[str, Any]]] = []
     for run in (then, now):
-        artifact = run.published(VERDICTS.name)
-        records = site.read(artifact).to_pylist() if artifact else []
+        table = site.table(run.run, VERDICTS.name)
+        records = [] if table is None else table.to_pylist()
         primary = [in_approval(row) for row in records if row["role"] == "primary"]
         verdicts.append({tuple(str(row[name]) for name in _KEY): row for row in primary})
     before, after = verdicts

@@ -13,7 +13,7 @@ from flows.runs.run_names import audit_and_year
 from flows.runs.summary import Summary
 from flows.serving.index import Known, value_of
 from flows.serving.pages.lists import badge, run_cell, run_state, shareable, table, time_cell
-from flows.serving.site import Field, Page, Site, made, missing, path_of, size_of
+from flows.serving.site import NOT_SHOWN, Field, Page, Site, made, missing, path_of, size_of
 from schemas.audit.partition import ALL
 from schemas.errors import IntegrityError, SpecError
 from schemas.terms import State
@@ -36,14 +36,15 @@ __all__ = ["shareable", "years_routes"]
 
 MOST: Final = 50
 """Partitions that are listed."""
+REFRESH_SECONDS: Final = 10
 _FRESH_SECONDS: Final = 10
 _SHARE: Final = 20
 """Records are read again after 10 seconds, or 20 times what it takes to read them."""
 _VERDICTS = {"outside": State.OUTSIDE, "inconclusive": State.INCONCLUSIVE, "within": State.WITHIN}
 """States of records that are those of runs."""
-_WORDS = {"too_few": "too few people"}
+_WORDS = {"too_few": "too few people", NOT_SHOWN: "not shown"}
 _COLOURS = {"failed": "failed", "interrupted": "failed", "running": "quarantined"}
-_ORDER = ("failed", "interrupted", "running", "not begun", *(state.value for state in State), "too_few")
+_ORDER = ("failed", "interrupted", "running", "not begun", *(state.value for state in State), "too_few", NOT_SHOWN)
 _BAD = ("failed", "interrupted")
 
 
@@ -96,8 +97,12 @@ class Partitions:
             cached = self._cached[audit] = (now + max(_FRESH_SECONDS, _SHARE * (now - began)), records)
         recorded = {}
         for year in cached[1]:
+            hidden = {part.run for part in year.partitions if part.run in index.runs}
+            hidden = {run for run in hidden if index.runs[run].state == NOT_SHOWN}
             parts = tuple(
-                Part(part.value, _VERDICTS.get(part.state, part.state), part.run, shareable(part.message))
+                Part(part.value, NOT_SHOWN, part.run)
+                if part.run in hidden
+                else Part(part.value, _VERDICTS.get(part.state, part.state), part.run, shareable(part.message))
                 for part in year.partitions
             )
             recorded[year.year] = Year(year.year, year.column, parts)
@@ -151,7 +156,13 @@ def page(site: Site, audit: str, years: Sequence[Year], chosen: str) -> Page:
     section = Section(title, "years", (words,), links=tuple(links), tables=(matrix, _listed(audit, shown_year)))
     form = (Field("year", "Partitions of", str(shown_year.year), tuple(str(year.year) for year in years), every=False),)
     running = any("running" in year.states for year in years)
-    return Page(title, section, crumbs=(("/", "Audits"),), refresh=running, form=form if len(years) > 1 else ())
+    return Page(
+        title,
+        section,
+        crumbs=(("/", "Audits"),),
+        refresh=REFRESH_SECONDS * running,
+        form=form if len(years) > 1 else (),
+    )
 
 
 def _listed(audit: str, year: Year) -> TableView:
@@ -209,6 +220,10 @@ def routes(site: Site) -> APIRouter:
         if value not in values:
             missing("The audit has no run of such a partition.")
         partition_runs = [run for run in runs if value_of(run) == value]
+        # two editions of a year, one of them released, could be subtracted
+        partition_runs = [run for run in partition_runs if not site.door(run.run).apart]
+        if not partition_runs:
+            missing("No run of this partition was audited together with what was released of its rows.")
         key = ("trend", audit, measure, value, index.log.head.sha256, *(run.run for run in partition_runs))
         return site.pages.page(key, lambda: _page(index, audit, partition_runs, _Query(value, measure, values)))
 
@@ -250,7 +265,7 @@ def _trend_of_year(index: Known, runs: Sequence[Summary]) -> "RunsOfYear":
     from flows.runs.index import run_of
 
     last = runs[0]
-    valid = next(run for run in runs if run.run in index.valid)
+    valid = next((run for run in runs if run.run in index.valid), last)
     before = next((run for run in runs if run.source_sha256 != last.source_sha256), None)
     manifests: list[Run | None] = []
     for summary in (valid, last, before):
@@ -362,7 +377,7 @@ def years_routes(site: Site) -> APIRouter:
         audit_years = cached_years.of(site, audit)
         running = any(year_state.state == "running" for year_state in audit_years.years)
         section = _section(site.known(), audit, audit_years)
-        return made(Page(section.title, section, crumbs=CRUMBS, refresh=running))
+        return made(Page(section.title, section, crumbs=CRUMBS, refresh=REFRESH_SECONDS * running))
 
     return router
 

@@ -178,6 +178,18 @@ def test_measures_open_on_the_figures_of_the_questions_in_words(runs: Served) ->
     assert "burden" in every
 
 
+def test_a_price_among_the_figures_is_no_figure_of_approval(runs: Served, tmp_path: Path) -> None:
+    price = {"theory": "similar_applicants", "group": "Black", "role": "adds", "measure": "rate_spread_effect"}
+    price |= {"value": 0.3, "low": 0.2, "high": 0.4, "limit": 0.1, "bias": 0.0, "withheld": False}
+    priced = served(lake_of_runs(tmp_path / "lake", rows=(price,)).location)
+    pages = [one.get(f"/runs/{NEW}/measures").text for one in (priced, runs)]
+    text, without = (" ".join(re.sub(r"<[^>]*>", " ", page).split()) for page in pages)
+    line = "Similar applicants, price race: Black lender +0.300 percentage points [+0.200, +0.400]"
+    assert f"{line} at most 0.1 percentage points" in text
+    assert "A price is in percentage points above the benchmark rate: positive is paid more." in text
+    assert "price" not in without
+
+
 def test_states_and_questions_are_words_and_the_address_keeps_the_code(runs: Served) -> None:
     for path in ("/runs", f"/runs/{NEW}/measures?every=1"):
         page = runs.get(path).text
