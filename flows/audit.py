@@ -12,6 +12,7 @@ from typing import Any
 
 from prefect import flow
 
+from flows.concurrency.openlineage import followed
 from flows.concurrency.schedule import expected_seconds, share_done
 from flows.concurrency.schedule import until as steps_until
 from flows.concurrency.tracing import RunTrace, traced_run
@@ -23,10 +24,12 @@ from flows.outcome.conclusion import ending_of_checks, ending_of_error
 from flows.outcome.ending import Ending, Subject, checks_of, run_name, subject_of
 from flows.outcome.run_log import tell_run
 from flows.outcome.run_state import announced, concluded
+from flows.partitions.forecast import shipped_seconds
 from flows.partitions.part_spec import spec_to_audit
 from flows.runs.given import given_spec
 from flows.runs.index import run_of
 from flows.runs.record import planned_in, publish, published_read
+from flows.runs.signatures import trusted_signer
 from flows.supervision.failed_audits import Ended, note_failure
 from flows.supervision.presence import in_stage
 from schemas.artifact import Partition
@@ -35,9 +38,8 @@ from schemas.questions import state_words
 from schemas.tables.applications import read_words
 from schemas.tables.verdicts import row_words, state_of_row
 from schemas.terms import State
-from tasks.lake.log import trusted_signer
 from tasks.lake.store import Lake
-from tasks.pipeline.progress import raise_if_stopped, stage_began, stage_ended, stop_requested
+from tasks.pipeline.progress import forecast, raise_if_stopped, stage_began, stage_ended, stop_requested
 from tasks.plan import Plan, held
 
 
@@ -93,10 +95,11 @@ def audit(
         jobs = jobs or default_jobs()
         seconds = expected_seconds(Lake(lake), planned, 0 if jobs == 1 else len(held(Lake(lake), planned.steps)))
         execution = Execution(planned, Lake(lake), jobs, seconds, force)
-        done = execution.run(_Course(planned, Lake(lake), seconds, trace))
-        raise_if_stopped()
+        with followed(Lake(lake), planned, _Course(planned, Lake(lake), seconds, trace)) as watcher:
+            done = execution.run(watcher)
+            raise_if_stopped()
         if not until:
-            publish(Lake(lake), planned, done)
+            publish(Lake(lake), planned, done, watcher.summary)
             tell_run(f"read {read_words(published_read(Lake(lake), done))}")
     return {"run": planned.run, "partitions": [partition.model_dump(mode="json") for partition in done]}
 
@@ -122,7 +125,7 @@ class _Course(Progress):
     def __init__(self, planned: Plan, lake: Lake, seconds: Sequence[float | None], trace: RunTrace) -> None:
         """Start with no finished stage; ``trace`` gets each that ends."""
         super().__init__(f"stages of {planned.run}")
-        self._lake, self._seconds, self._trace = lake, seconds, trace
+        self._planned, self._lake, self._seconds, self._trace = planned, lake, seconds, trace
         self._names = [step.name for step in planned.steps]
         self._done: set[int] = set()
 
@@ -134,6 +137,10 @@ class _Course(Progress):
     def ended(self, at: int, partition: Partition, message: str) -> None:
         """Count the stage at a place as done."""
         stage_ended(message, at + 1)
+        if at == 0 and None in self._seconds:  # the rows are known now
+            by_table = shipped_seconds(self._planned, None, partition.tables[0].rows)
+            if by_table is not None:
+                forecast(by_table)
         tell_run(f"stage {self._names[at]}: {message}")
         self._done.add(at)
         self._trace.done.append((self._names[at], partition))

@@ -16,6 +16,7 @@ from schemas.bounds import LARGEST_SEED
 
 if TYPE_CHECKING:
     from schemas.vintages import Vintage
+    from tasks.lake.store import Lake
 
 app = typer.Typer(
     help="Editions of HMDA: list, fetch, take in, describe and imitate them.",
@@ -127,6 +128,10 @@ def add(
     source: Annotated[str, typer.Option(help="Where it came from; its name if left out.")] = "",
     replace: Annotated[bool, typer.Option("--replace", help="Convert a file that is held once more.")] = False,
     keep_raw: KeepOption = False,
+    panel: Annotated[
+        bool,
+        typer.Option("--panel", help="The files are panels or transmittal files: names, assets and agency of lenders."),
+    ] = False,
     rename: Annotated[
         list[str] | None,
         typer.Option(metavar="OLD=NEW", help="Read a column of the file by its name in HMDA. May be repeated."),
@@ -146,6 +151,9 @@ def add(
 
     if not as_json:
         show_progress()
+    if panel:
+        _add_panels(Lake(lake), files, year, as_json)
+        return
     opened, added_vintages, emptied = Lake(lake), [], list[str]()
     names = _names(rename or [])
     with at_work(opened, command_id()):
@@ -176,6 +184,22 @@ def add(
             "empty or their rows refused, and an audit that names such a column lacks the rows; correct or fetch the "
             "file and add it again"
         )
+
+
+def _add_panels(lake: "Lake", files: Sequence[Path], year: int | None, as_json: bool) -> None:
+    """Take in names of lenders, and say which lenders of the year's vintages they leave without one."""
+    from tasks.ingest.vintages import panels
+    from tasks.ingest.vintages.store import lenders_in
+
+    added = [vars(panels.add(lake, file, year)) for file in files]
+    for line in added:
+        lenders = lenders_in(lake, line["year"])
+        line["without_a_name"] = len(lenders - set(panels.lenders_of(lake, line["year"]))) if lenders else None
+    if as_json:
+        _print_json(added)
+    else:
+        for line in added:
+            _print_facts("held", line)
 
 
 @app.command(epilog="Example: evenhand data describe hmda_2017_nationwide_all-records_labels.zip")

@@ -89,7 +89,8 @@ def _print(document: dict[str, Any]) -> None:
         if "kind" in column:
             values = column["n"] if column["kind"] == "number" else sum(column["counts"].values())
             of = {"column": name, "kind": column["kind"], "unit": column.get("unit") or ""}
-            columns.append(of | {"values": values, "missing": column["missing"], "unread": column.get("unread", 0)})
+            gone = {"missing": column["missing"], "unread": column.get("unread", 0)}
+            columns.append(of | {"values": values} | gone | {"zeros": column.get("zeros", "")})
     print_rows(console, "columns", columns)
     out = sum("kind" not in column for column in document["columns"].values())
     if out:

@@ -20,6 +20,7 @@ from flows.cli.backfill import trends_app as trend_app
 from flows.cli.data import app as data_app
 from flows.cli.draft.commands import app as draft_app
 from flows.cli.intake import app as intake_app
+from flows.cli.lending import app as lending_app
 from flows.cli.operations import alerts_app, schedules_app, serve_app
 from flows.cli.operations import app as overdue_app
 from flows.cli.operations import commands_app as operations_app
@@ -30,7 +31,16 @@ from flows.cli.runs import app as runs_app
 from flows.cli.runs import keys_app, log_app, print_stages, release_app, report_app, review_app, stages_app, trust_app
 from flows.cli.status import app as status_app
 from flows.cli.suites import app as suites_app
-from flows.cli.terminal import console, errors, print_audit, print_json, print_run, show_progress, visible
+from flows.cli.terminal import (
+    console,
+    errors,
+    print_audit,
+    print_json,
+    print_run,
+    show_progress,
+    show_progress_in,
+    visible,
+)
 from flows.supervision.crash_files import report_crash
 from flows.supervision.file_modes import restrict
 from flows.supervision.shutdown import errors_of_stopping, stoppable
@@ -59,6 +69,7 @@ for part in (
         trend_app,
         league_app,
         robustness_app,
+        lending_app,
         operations_app,
         overdue_app,
     ),
@@ -126,13 +137,18 @@ def audit(
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print run, state and report alone.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Go on where memory is forecast not to suffice.")] = False,
+    progress: Annotated[
+        Path | None, typer.Option("--progress", metavar="FILE", help="Write stage and time left here, as JSON.")
+    ] = None,
 ) -> None:
     """Run one audit; print a summary, the run id and the path of the report. A finished audit is not run again."""
     from flows.launch.audit import run_audit, run_until
     from flows.runs.first_page import first_page, left_out
     from tasks.lake.store import Lake
 
-    if not (as_json or quiet):
+    if progress is not None:
+        show_progress_in(progress)
+    elif not (as_json or quiet):
         show_progress(verbose=verbose)
     spec_file = options.load_spec(spec, options.overrides(year, profile, set_ or []))
     if method:

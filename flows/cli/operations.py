@@ -111,7 +111,7 @@ def overdue(
 ) -> None:
     """Report from the lake whether an expected run is missing, and send the alert `overdue`. Exit 5 if so.
 
-    No server is asked. If nothing is overdue, EVENHAND_HEARTBEAT_URL is asked for, where it is set. Exit 6, with the
+    No server is asked. If nothing is overdue, EVENHAND_HEARTBEAT_URL is called, where it is set. Exit 6, with the
     alert, if a manifest cannot be read and no other run of the audit came in time.
     """
     from flows.operations.overdue import due, due_of_lake, heartbeat, rule_of, tell_overdue
@@ -361,7 +361,7 @@ def gc(
         int | None, typer.Option(min=1, help="Newest vintages of every year and kind; all of them if left out.")
     ] = None,
     days: Annotated[
-        float, typer.Option(min=0, help="Keep what unfinished runs wrote, and crash files, for so many days.")
+        float, typer.Option(min=0, help="Keep what unfinished runs wrote, uploads and crash files for so many days.")
     ] = 14,
     below_minimum: Annotated[
         str,
@@ -419,7 +419,8 @@ def _keeping(lake: "Lake", keep: int | None, vintages: int | None, days: float, 
     Raises:
         SpecError: neither says how many runs are kept, the reason is too long, or the settings are not usable.
     """
-    from flows.operations.retention import FILE, Keeping, lake_settings
+    from flows.operations.retention import Keeping
+    from flows.runs.lake_settings import FILE, lake_settings
 
     retention = lake_settings(lake.storage).retention
     runs = keep or retention.keep_runs
@@ -520,13 +521,26 @@ def serve(
         typer.Option("--restricted", help="Show rows of persons; every such page is an entry of the log. Needs --as."),
     ] = False,
     sign: Annotated[bool, typer.Option("--sign", help="Show the forms of notes and signatures. Needs --as.")] = False,
+    start: Annotated[
+        bool, typer.Option("--start", help="Let readers begin audits: send a table, answer the questions, run.")
+    ] = False,
+    files: Annotated[
+        str, typer.Option("--files", metavar="DIR", help="With --start: tables of this folder may be chosen.")
+    ] = "",
+    upload_mb: Annotated[
+        int, typer.Option("--upload-mb", min=1, metavar="N", help="With --start: megabytes of a table at most.")
+    ] = 200,
+    runs_at_once: Annotated[
+        int, typer.Option("--runs-at-once", min=1, metavar="N", help="With --start: runs at a time; others wait.")
+    ] = 1,
     token_file: Annotated[
         Path | None, typer.Option("--token-file", help="Take the token from this file of mode 0600, for a service.")
     ] = None,
 ) -> None:
     """Serve the lake as pages: runs, how sure they are, who signed them. Prints an address with a token, once.
 
-    Read-only but for entries of the log. One token is one person: the address shows the pages to all who have it.
+    Read-only but for entries of the log and, with --start, audits that readers begin. One token is one person: the
+    address shows the pages to all who have it.
     """
     from flows.runs import signatures
     from flows.serving.server import serve as begin
@@ -535,4 +549,5 @@ def serve(
 
     name = signatures.name(by) if by else ""
     trusted()  # a variable that names no key is an error before any page is shown
-    begin(Settings(lake, host, port, behind_tls, name, sign, restricted), token_file, browse=open_)
+    reading = (lake, host, port, behind_tls, name, sign, restricted)
+    begin(Settings(*reading, start, files, upload_mb, runs_at_once), token_file, browse=open_)

@@ -76,7 +76,8 @@ def asking(root: str, run: str | None, tables: Collection[str] | None = None) ->
                 if "told_" in query:
                     # A run of an early version has no publishable tables: its tables take their place.
                     views = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
-                    query = query.replace("told_", "published_" if ("published_measures",) in views else "")
+                    has_published = any(name.startswith("published_") for (name,) in views)
+                    query = query.replace("told_", "published_" if has_published else "")
                 return connection.sql(query, params={"run": run_id, **parameters}).to_arrow_table()
             except duckdb.OutOfMemoryException as error:
                 raise InfrastructureError(
@@ -281,6 +282,27 @@ _ROWS = 50
 """Applications that are printed where nobody says how many."""
 _OF_ROW = "SELECT * EXCLUDE (run) FROM findings WHERE run = $run AND row_id = $row ORDER BY ALL"
 _HAS_FINDINGS = "FROM duckdb_views() WHERE view_name = 'findings' AND $run IS NOT NULL"
+_HAS_COMPARATORS = "FROM duckdb_views() WHERE view_name = 'comparators' AND $run IS NOT NULL"
+_COMPARED = """
+    SELECT protected_attribute, "group" AS denied, to_group AS approved, n, events AS with_comparator, matched AS share,
+           pairs, member_denied, other_denied, p, gamma
+    FROM published_compared_files WHERE run = $run AND protected_attribute = coalesce($attribute, protected_attribute)
+"""
+_COMPARATORS = """
+    WITH pairs AS (
+        SELECT protected_attribute, "group", row_id AS of, unnest([0, rank]) AS rank, distance, to_group,
+               unnest([row_id, other_row_id]) AS row_id
+        FROM comparators WHERE run = $run AND rank <= $most AND "group" <> to_group
+          AND protected_attribute = coalesce($attribute, protected_attribute) AND "group" = coalesce($group, "group")
+          AND ($group IS NOT NULL OR "group" NOT IN (
+              SELECT "group" FROM published_compared_files WHERE run = $run AND "group" = to_group))
+    )
+    SELECT DISTINCT protected_attribute, of AS denied_row, rank, if(rank = 0, NULL, distance) AS distance,
+           if(rank = 0, "group", to_group) AS "group", a.* EXCLUDE (run)
+    FROM pairs JOIN applications AS a USING (row_id) WHERE a.run = $run
+    ORDER BY protected_attribute, denied_row, rank
+"""
+"""Each denied member, and below it the comparators of the reference group."""
 _ONLY = "($every OR method IN $only)"
 _JUDGED = 'SELECT DISTINCT method FROM told_verdicts WHERE run = $run AND "limit" IS NOT NULL'
 _FINDINGS_WANTED = """
@@ -318,7 +340,17 @@ def findings(
             "into the restricted part of the lake. Restricted: personal rows.",
         ),
     ] = None,
-    attribute: Annotated[str | None, typer.Option(help="Only this protected attribute, with --file-pack.")] = None,
+    comparators: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="For each denied member so many approved reference applicants who are no better in any directed "
+            "column, the nearest first; and how many denied reference applicants have one. Restricted: personal rows.",
+        ),
+    ] = None,
+    attribute: Annotated[
+        str | None, typer.Option(help="Only this protected attribute, with --file-pack or --comparators.")
+    ] = None,
     maker: Annotated[
         str | None, typer.Option("--decision-maker", help="Only these decisions (model, lender), with --file-pack.")
     ] = None,
@@ -340,8 +372,17 @@ def findings(
             sys.stdout.write(f"{path}\n")
         sys.stderr.write(f"{WARNING}\n")
         return
-    if rows or row is not None:
+    if rows or row is not None or comparators is not None:
         sys.stderr.write("restricted: rows of persons\n")
+    if comparators is not None:
+        with asking(lake, run) as ask:
+            if not ask(_HAS_COMPARATORS, {}).num_rows:
+                raise SpecError("the run has no comparator files: its spec leaves them out, or is of an early version")
+            chosen = {"attribute": attribute, "group": group, "most": comparators}
+            shares, pairs = ask(_COMPARED, {"attribute": attribute}), ask(_COMPARATORS, chosen)
+        print_rows(errors, "Denied applicants with an approved comparator", shares.to_pylist())
+        show(pairs.slice(0, limit), "json" if as_json else format_, raw=raw)
+        return
     if row is not None:
         _tell(lake, run, row, partial(show, format_="json" if as_json else format_, raw=raw))
         return
@@ -424,7 +465,11 @@ def verdicts(
     as_json: SqlJsonOption = False,
     raw: RawOption = False,
 ) -> None:
-    """Print the state of every question, and of each judged group, with effect, verdict interval and limit."""
+    """Print the state of every question, and of each judged group, with effect, verdict interval and limit.
+
+    Rows of the role primary decide, and those of adds may add a breach. Rows of other roles decide nothing. A verdict
+    interval lies beyond the limit, or inside it, where the state does; pages show the 95 % interval.
+    """
     from flows.runs.index import run_of
     from flows.runs.run_names import opened
     from schemas.questions import rephrase_of, rephrase_rows
@@ -458,7 +503,8 @@ def verdicts(
                 "group": of_group,
                 "decisions_of": row["decision_maker"],
                 "measure": row["measure"],
-                "result": effect_words(row),
+                "role": row["role"] if row["group"] else "",
+                "result [verdict interval]": effect_words(row),
                 "limit": limit_words(row),
                 "state": STATES[State(row["state"])].words + " (withheld)" * row["withheld"],
                 "why": row["reason"],

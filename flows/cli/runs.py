@@ -15,6 +15,7 @@ from schemas.questions import QUESTIONS, STATES
 from schemas.terms import ExitCode, State, Theory
 
 if TYPE_CHECKING:
+    from flows.operations.release import Released
     from flows.runs.review import Remediation, Review
     from flows.runs.signatures import Demand
     from tasks.lake import log
@@ -232,11 +233,14 @@ def report(
     its budget, and with 5 if the PDF cannot be made, after all else is written.
     """
     from flows.runs import run_names
+    from flows.runs.index import read_manifest
     from flows.runs.report_files import picture_anew, report_anew
+    from schemas.audit.partition import slug
     from tasks.reporting.exports import single_file
 
     opened, run = run_names.opened(lake, run)
-    folder = out or Path(run)
+    lender = read_manifest(opened, run)["spec"]["source"].get("lender_name")
+    folder = out or Path(f"{run}-{slug(lender)}" if lender else run)
     joined = [path for path in (single, picture) if path is not None]
     for place in (folder, *(path.parent for path in joined)):
         _require_outside(place, opened.storage.local)
@@ -342,12 +346,24 @@ def release(
     """Write the folder that may leave the house: report, workbook, JSON, public certificate, README.
 
     Every earlier release of the same rows is taken into account. Where few people would follow from both, the run is
-    audited again with coarser numbers, and that run is released; or nothing is, and the cells are named.
+    audited again with coarser numbers, and that run is released; or nothing is, and the cells are named. A league, a
+    trend and a restatement are not released, but their runs.
     """
     from flows.operations.release import release as let_out
+    from flows.operations.release import require_run
     from flows.runs.run_names import opened
+    from tasks.lake.store import open_lake
 
-    done = let_out(lake, opened(lake, run)[1], to, jobs)
+    require_run(open_lake(lake), run or "")
+    print_released(let_out(lake, opened(lake, run)[1], to, jobs), as_json=as_json)
+
+
+def print_released(done: "Released", *, as_json: bool) -> None:
+    """Print what left the house, and on standard error what is coarser in it or withheld whole."""
+    if done.withheld:
+        from flows.runs.released import Door
+
+        errors.print(f"withheld whole: {Door(withheld=done.withheld).words}", markup=False, soft_wrap=True)
     if done.coarser:
         errors.print(f"restricted: {len(done.coarser)} cells are coarser than in the run that you named", markup=False)
         for cell in done.coarser:

@@ -5,6 +5,8 @@ import logging
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -153,6 +155,13 @@ def show_progress(*, verbose: bool = False) -> None:
     progress.show_on(LiveLine(errors) if rewritten else Lines())
 
 
+def show_progress_in(path: Path) -> None:
+    """Write the progress of long work into a file."""
+    from tasks.pipeline import progress
+
+    progress.show_on(ProgressFile(path))
+
+
 class LiveLine:
     """Shows a run as a line of a terminal for each stage at work, which is rewritten and goes when the run ends."""
 
@@ -225,6 +234,51 @@ class Lines:
 
     def closed(self) -> None:
         """Stop printing."""
+        self._over.set()
+        self._course = None
+
+
+class ProgressFile:
+    """Writes the progress of a run into a file as JSON, for a page that shows it: ``flows.serving.starts`` reads it."""
+
+    def __init__(self, path: Path, seconds: float = 1.0) -> None:
+        """Write it at fixed intervals while a run is shown."""
+        self._path, self._seconds = path, seconds
+        self._course: Course | None = None
+        self._over = threading.Event()
+
+    def opened(self, course: "Course") -> None:
+        """Begin to write."""
+        self._course, self._over = course, threading.Event()
+        threading.Thread(target=self._repeat, args=(course, self._over), daemon=True).start()
+
+    def _repeat(self, course: "Course", over: threading.Event) -> None:
+        """Replace the file by another one, whole; where the disk is full the old one stays."""
+        while not over.is_set():
+            ending = not course.at_work and len(course.begun) == len(course.stages)
+            document = {
+                "stage": max(course.begun, default=0),
+                "stages": len(course.stages),
+                "lines": ["the run is published"] if ending else course.lines(),
+                "left": None if ending else course.remaining(),
+                "passed": course.passed(),
+                "forecast": course.forecast(),
+                "by_table": course.by_table,
+            }
+            draft = self._path.with_name(f"{self._path.name}.new")
+            with suppress(OSError):
+                draft.write_text(json.dumps(document), encoding="utf-8")
+                draft.replace(self._path)
+            over.wait(self._seconds)
+
+    def began(self) -> None:
+        """Nothing: the file is written anyway."""
+
+    def ended(self, stage: str, message: str) -> None:
+        """Nothing: so it is here."""
+
+    def closed(self) -> None:
+        """Stop writing."""
         self._over.set()
         self._course = None
 
@@ -367,16 +421,18 @@ def _groups(summary: "Summary") -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 def _theories(verdicts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """A row for each theory: its question, its state, and the groups behind it."""
-    from schemas.tables.verdicts import effect_words, limit_words  # loads pyarrow, as below
+    from schemas.tables.verdicts import PRICES, effect_words, limit_words  # loads pyarrow, as below
 
     verdict_rows, rows = list(verdicts), []
     for theory_row in (row for row in verdict_rows if row["role"] == "theory"):
         state = State(theory_row["state"])
         effects = []
         for row in verdict_rows if theory_row["theory"] != Theory.OWN_LIMITS else ():
-            if row["theory"] == theory_row["theory"] and row["role"] == "primary" and (words := effect_words(row)):
-                limit = limit_words(row)
-                effects.append(f"{row['group']} {words}" + (f" ({limit})" if limit else ""))
+            is_dear = row["measure"] in PRICES and row["state"] == State.OUTSIDE
+            is_shown = row["theory"] == theory_row["theory"] and (row["role"] == "primary" or is_dear)
+            if is_shown and (words := effect_words(row)):
+                limit, price = limit_words(row), "price " if is_dear else ""
+                effects.append(f"{row['group']} {price}{words}" + (f" ({limit})" if limit else ""))
         why = "" if effects and state is State.WITHIN else theory_row["reason"]
         rows.append(
             {

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _GRAVEST_FIRST = ("error", "warning", "note")
-_LOSSES = ("unread_cells", "malformed_line", "refused_row", "failed_edit")
+_LOSSES = ("unread_cells", "malformed_line", "refused_row", "kept_zero", "failed_edit")
 _MOST_EDITS = 12
 _ABSENT = {
     "missing_column": ("warning", "of layout {} are not in the file"),

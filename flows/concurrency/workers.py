@@ -193,6 +193,8 @@ LEAST_SECONDS = 20.0
 _WARNINGS = "PYTHONWARNINGS"
 _OF_LEAKS = "ignore:resource_tracker:UserWarning"
 """Of workers that were killed by Ctrl-C: Python frees their semaphores, and says so after our last line."""
+_SAFE_PATH = "PYTHONSAFEPATH"
+"""Python starts both servers of ``multiprocessing`` with ``-c``, which looks in the working directory first."""
 _PRELOADED = "flows.concurrency.preload"
 
 
@@ -226,9 +228,10 @@ def start_loading(jobs: int) -> None:
     It gets its share of the cores through the environment, where libraries look when they are loaded.
     """
     forkserver.set_forkserver_preload([_PRELOADED])
-    before = {name: os.environ.get(name) for name in (*THREADS, _WARNINGS)}
+    before = {name: os.environ.get(name) for name in (*THREADS, _WARNINGS, _SAFE_PATH)}
     try:
         os.environ.update(dict.fromkeys(THREADS, str(threads_of(jobs))))
+        os.environ[_SAFE_PATH] = "1"
         os.environ[_WARNINGS] = ",".join(filter(None, (before[_WARNINGS], _OF_LEAKS)))
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         resource_tracker.ensure_running()  # by itself first: it lifts the block of Ctrl-C that the server needs

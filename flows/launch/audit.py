@@ -12,10 +12,11 @@ from flows.concurrency.schedule import check_disk, check_memory, expected_second
 from flows.concurrency.schedule import until as steps_until
 from flows.concurrency.workers import default_jobs, start_loading, worthwhile
 from flows.execution import check_evidence
-from flows.partitions.forecast import expected_rows
+from flows.partitions.forecast import expected_rows, shipped_seconds
 from flows.partitions.part_spec import spec_to_audit
 from flows.partitions.years import not_judged
 from flows.runs.record import Summary, planned_in, publish_once, summarise
+from flows.runs.signatures import trusted_signer
 from flows.supervision.prefect_server import prefect_api
 from flows.supervision.presence import at_work, command_id, killed
 from schemas.artifact import Partition
@@ -23,10 +24,10 @@ from schemas.audit.partition import ALL, Sampling
 from schemas.audit.spec import AuditSpec, check_decided
 from schemas.errors import TooLittleEvidenceError
 from tasks.ingest.registry import check_columns, unnamed_columns
-from tasks.lake.log import trusted_signer
 from tasks.lake.store import Lake, of_record
 from tasks.metrics.limits import check_limits
-from tasks.pipeline.progress import course_of, stop_requested
+from tasks.pipeline.progress import course_of, forecast, stop_requested
+from tasks.pipeline.resources import require_memory
 from tasks.plan import Plan, held
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -216,13 +217,18 @@ def _computed(
     if not settings.force:  # the flow warns, when it knows the rows
         check_memory(lake, planned, done, jobs=settings.jobs)
         check_disk(lake, planned, done, rows=rows)
+    by_table = shipped_seconds(planned, None if done else rows, rows if done else None) if None in seconds else None
     with course_of([step.name for step in planned.steps], seconds, beside=settings.jobs > 1):
+        if by_table is not None:
+            forecast(by_table)
         return _orchestrated(spec, lake, settings)
 
 
 def _orchestrated(spec: AuditSpec, lake: Lake, settings: Asked) -> tuple[str, list[Partition]]:
     """Run the flow; the run id is the flow's, as the source may have changed meanwhile."""
     lake.require_space(0, "an audit")  # Prefect's database is on that disk, too
+    if not settings.force:
+        require_memory("an audit")
     with _loading_meanwhile(settings.jobs), prefect_api(lake):
         from flows.audit import audit  # starts Prefect, and only when there is work
         from flows.outcome.run_state import INSUFFICIENT, BreachError

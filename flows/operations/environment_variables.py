@@ -111,6 +111,19 @@ TRACES: Final = (
     Setting("OTEL_EXPORTER_OTLP_HEADERS", "none", _RUNS, "`key=value` pairs by which a receiver knows us", secret=True),
     Setting("OTEL_SDK_DISABLED", "`false`", _RUNS, "`true`: no span is made"),
 )
+LINEAGE: Final = (
+    Setting("OPENLINEAGE_URL", "none: nothing is sent", _RUNS, "of the receiver of events, with or without its path"),
+    Setting("OPENLINEAGE_ENDPOINT", "`api/v1/lineage`", _RUNS, "path of a receiver whose URL has none"),
+    Setting(
+        "OPENLINEAGE_API_KEY",
+        "none",
+        _RUNS,
+        "key that the receiver of these variables is given: by TLS, or on this machine",
+        secret=True,
+    ),
+    Setting("OPENLINEAGE_CONFIG", "none", _RUNS, "file of OpenLineage's client: transport `http`, `file` or `console`"),
+    Setting("OPENLINEAGE_DISABLED", "`false`", _RUNS, "`true`: no event is made"),
+)
 LIBRARIES: Final = (
     Setting("NUMBA_CACHE_DIR", "beside the code", (*_RUNS, IMAGE), "compiled kernels; has to be writable"),
     Setting("NUMBA_NUM_THREADS", "cores", _RUNS, "threads of compiled kernels, and the most that a stage takes"),
@@ -152,6 +165,7 @@ GROUPS: Final[Mapping[str, tuple[Setting, ...]]] = {
     "Prefect, for whoever asks a server": PREFECT_CLIENT,
     "Prefect's server": PREFECT_SERVER,
     "Traces": TRACES,
+    "Lineage": LINEAGE,
     "Libraries": LIBRARIES,
     "Image and containers": SET_UP,
 }

@@ -17,6 +17,7 @@ from schemas.errors import EvenhandError, InfrastructureError, IntegrityError, S
 from schemas.tables.findings import MEASURES
 from schemas.tables.verdicts import PUBLICATION, VERDICTS
 from schemas.terms import EVERYBODY
+from tasks.ingest.vintages.panels import Lender, lenders_of
 from tasks.lake.store import Lake
 from tasks.metrics.algorithm.measures import covers
 from tasks.metrics.league.rows import (
@@ -40,7 +41,7 @@ from tasks.pipeline.registry import covering
 from tasks.reporting.league import Content, first_statement, league_page, noun_of
 
 # --------------------------------------------------------------------------------------------------------------------
-# Names of lenders, from the table of lenders beside a vintage, where that knows them.
+# Names of lenders, from the panel of the year in the lake, or the table of lenders beside a vintage.
 
 
 FILE: Final = "lenders.parquet"
@@ -49,11 +50,11 @@ COLUMN: Final = "lender_id"
 """Column of partitions whose values that table names."""
 
 
-def names_of(runs: Iterable[Run], column: str) -> Mapping[str, str]:
-    """Value -> name; nothing for another column, a source without a vintage, or a vintage without names."""
+def names_of(runs: Iterable[Run], column: str, panel: Mapping[str, Lender]) -> Mapping[str, str]:
+    """Value -> name, from the panel of the year and from vintages that have names; nothing for another column."""
     if column != COLUMN:
         return {}
-    names = {}
+    names = {key: lender.name for key, lender in panel.items()}
     for vintage_file in sorted({run.spec["source"].get("vintage_file") for run in runs} - {None}):
         file = Path(vintage_file).parent / FILE
         if file.is_file():
@@ -138,9 +139,9 @@ def census_of(spec: AuditSpec, year: int, lake: Lake, entries: Mapping[str, Entr
     return Census(done, few, failed, len(without_run) - failed, outside, stale, restricted)
 
 
-def entrants_of(lenders: Mapping[str, Entry], column: str) -> dict[str, Entrant]:
+def entrants_of(lenders: Mapping[str, Entry], column: str, panel: Mapping[str, Lender]) -> dict[str, Entrant]:
     """Every partition with its name, its published number of rows, and the methods that used a sample."""
-    names = names_of([entry.run for entry in lenders.values()], column)
+    names = names_of([entry.run for entry in lenders.values()], column, panel)
     blank = {"part": 0, "event": "", "reason": "", "groups": ""}
     everybody_used = {**blank, "group": EVERYBODY, "base": "used", "decision_maker": "lender"}
     return {
@@ -215,7 +216,7 @@ def make_league(spec: AuditSpec, year: int, lake: Lake, selection: Asked) -> Lea
     profile = "internal" if "internal" in named else max(named, key=lambda name: POLICIES[name].smallest)
     census = replace(census, withholds=POLICIES[profile].protects or profile == "internal")
     across = _across(entries, census, profile, {subject.protected_attribute for subject in chosen})
-    entrants = entrants_of(lenders, by.column)
+    entrants = entrants_of(lenders, by.column, lenders_of(lake, year))
     tables = {subject: _standings(subject, entries, entrants, across) for subject in chosen}
     title = f"{spec.title or spec.name}, {year}"
     runs = {value: entry.run for value, entry in entries.items()}

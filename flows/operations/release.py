@@ -6,10 +6,11 @@ releases, and that coarser run is released instead. Where a count of few people 
 leaves.
 """
 
+import errno
 import hashlib
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,10 +21,21 @@ from flows.launch.audit import run_audit
 from flows.runs.disclosure import PROFILES, beside, coarser, read_rows, told_cells
 from flows.runs.given import where_it_lies
 from flows.runs.index import Run, read_manifest, run_of
-from flows.runs.released import CERTIFICATE, README, certified, readme, require_new, sharing, write_folder, written
+from flows.runs.released import (
+    CERTIFICATE,
+    README,
+    Door,
+    certified,
+    door_of,
+    readme,
+    require_new,
+    sharing,
+    write_folder,
+    written,
+)
 from flows.runs.replay import spec_of_run
 from flows.runs.report_files import report_anew
-from flows.runs.signatures import protect, require_chain, verify_run
+from flows.runs.signatures import protect, require_chain, trusted_signer, verify_run
 from flows.supervision.presence import at_work, command_id
 from schemas.audit.spec import AuditSpec
 from schemas.errors import InfrastructureError, SpecError
@@ -31,12 +43,16 @@ from schemas.tables.applications import APPLICATIONS
 from schemas.tables.readings import COPIED_ROWS
 from schemas.tables.verdicts import PUBLICATION, PUBLICATION_BESIDE
 from tasks.lake import log
-from tasks.lake.log import digest_of, trusted_signer
+from tasks.lake.log import digest_of
 from tasks.lake.store import Lake, open_lake
 from tasks.metrics.publish import stage as publishing
 from tasks.plan import STAGES, Step, inputs
 from tasks.preprocessing.columns import without_copies
 
+_COMPARING: Final = ("league", "trend", "restatement")
+"""Pages about several runs, in a folder of reports each."""
+Pack = Callable[[Lake, str, dict[str, bytes], Door], dict[str, bytes]]
+"""Lake, run, files of a release and what stays in the house -> the files that are written in their place."""
 _NAMED: Final = 12
 """Cells in a message."""
 
@@ -57,9 +73,11 @@ class Released:
     """Cells that it prints more coarsely than the run that was asked for; restricted."""
     signed_by: str
     """Fingerprint of the key; empty without a signature."""
+    withheld: tuple[str, ...] = ()
+    """Tables with rows that are withheld whole: ``Door.withheld``."""
 
 
-def release(root: str, run: str, folder: Path, jobs: int | None = None) -> Released:
+def release(root: str, run: str, folder: Path, jobs: int | None = None, pack: Pack | None = None) -> Released:
     """Write the released folder of a run, and enter the release in the log.
 
     Args:
@@ -67,6 +85,7 @@ def release(root: str, run: str, folder: Path, jobs: int | None = None) -> Relea
         run: its id.
         folder: to be written; it may not be there yet.
         jobs: stages at a time, where the run has to be audited again.
+        pack: adds files of the run that are published, before all are certified (``flows.operations.export``).
 
     Raises:
         SpecError: no such run, the place is taken, the profile is `internal`, keys are trusted and no trusted key
@@ -84,7 +103,23 @@ def release(root: str, run: str, folder: Path, jobs: int | None = None) -> Relea
         earlier, chosen = _guarded(lake, requested, jobs)
         with at_work(lake, command_id()):
             verify_run(root, chosen.run)
-            return _written(lake, requested, chosen, folder, earlier)
+            return _written(lake, requested, chosen, folder, earlier, pack)
+
+
+def require_run(lake: Lake, name: str) -> None:
+    """Refuse the name of a page that compares runs, in place of a run.
+
+    Raises:
+        SpecError: it is a league, a trend or a restatement.
+    """
+    path = Path(name)
+    folder = path.parent.name if path.suffix in (".html", ".json") else path.name
+    for kind in _COMPARING:
+        if lake.storage.exists(f"reports/{folder}/{kind}.json"):
+            raise SpecError(
+                f"{folder} is a {kind}, and no run: only runs are released, since the people of a {kind} are those of "
+                f"its runs. Release each run that it is made of (evenhand runs), and keep the {kind} in the house"
+            )
 
 
 def _guarded(lake: Lake, requested: Run, jobs: int | None) -> tuple[list[Run], Run]:
@@ -173,8 +208,8 @@ def _refuse_told(lake: Lake, requested: Run, chosen: Run) -> None:
         beside_runs = f" beside {', '.join(chosen.beside)}" if chosen.beside else ""
         remainder = f"; and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
         raise SpecError(
-            f"{requested.run} is not released: counts of few people would follow from it{beside_runs}, however "
-            "much is withheld. Merge groups, or leave rows out that differ. "
+            f"{requested.run} is not released: counts of few people would follow from it{beside_runs}, also for a "
+            "reader who knows in whom the runs differ. Merge groups, or leave rows out that differ. "
             f"Cells (restricted): {'; '.join(cells[:_NAMED])}{remainder}"
         )
 
@@ -198,10 +233,15 @@ def closed_cells(lake: Lake, run: Run) -> list[str]:
     return out
 
 
-def _written(lake: Lake, requested: Run, chosen: Run, folder: Path, earlier: Sequence[Run]) -> Released:
+def _written(
+    lake: Lake, requested: Run, chosen: Run, folder: Path, earlier: Sequence[Run], pack: Pack | None
+) -> Released:
     """Write a draft next to the folder, enter the release, and give the draft its name."""
-    manifest, signer = read_manifest(lake, chosen.run), trusted_signer(lake)
-    files = {**report_anew(lake, chosen.run), README: readme(chosen)}
+    manifest, signer, door = read_manifest(lake, chosen.run), trusted_signer(lake), door_of(lake, chosen.run)
+    files = {**report_anew(lake, chosen.run, door), README: readme(chosen)}
+    if door.withheld:
+        files[README] += f"\nWithheld whole: {door.words}.\n".encode()
+    files = files if pack is None else pack(lake, chosen.run, files, door)
     time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     certificate = certified(manifest, files, time, signer)
     files[CERTIFICATE] = written(certificate)
@@ -222,7 +262,11 @@ def _written(lake: Lake, requested: Run, chosen: Run, folder: Path, earlier: Seq
             raise SpecError(f"{folder} was made meanwhile; release {chosen.run} again to another place")
         draft.rename(folder)
     except OSError as error:
-        raise InfrastructureError(f"{folder} cannot be written ({error.strerror}); release again") from error
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        state = "its disk is full; free some space" if full else f"{error.strerror}; look at it"
+        raise InfrastructureError(
+            f"{folder} cannot be written: {state} and release again, or name another place"
+        ) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     publications = [read_rows(lake, run.partitions, PUBLICATION.name) or [] for run in (requested, chosen)]
@@ -234,4 +278,5 @@ def _written(lake: Lake, requested: Run, chosen: Run, folder: Path, earlier: Seq
         tuple(run.run for run in earlier),
         tuple(coarser(*publications)) if chosen.run != requested.run else (),
         certificate.signature.key if certificate.signature else "",
+        door.withheld,
     )

@@ -10,24 +10,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
-from typing import Final
-
-from pydantic import Field, ValidationError
 
 from flows.operations.lake_records import LOG, RUN, Unreadable, unreadable, without
 from flows.operations.metrics import keep_figures
 from flows.runs.index import Run, former_reports, in_order, is_protected, places_path, runs_of
 from flows.supervision.crash_files import CRASH_FILES
-from flows.supervision.presence import alone, clear_leftovers, leftovers, remove_free_locks, touched
+from flows.supervision.presence import alone, clear_leftovers, held, leftovers, remove_free_locks, touched
 from schemas.artifact import Partition
-from schemas.audit.file import parse
-from schemas.bounds import Strict
-from schemas.errors import IntegrityError, Location, SpecError, nearest, raise_together
+from schemas.errors import IntegrityError, SpecError
 from schemas.vintages import Vintage, folder_of
 from tasks.lake import log
 from tasks.lake.local_directory import strange
 from tasks.lake.log import signer
-from tasks.lake.storage import Storage
 from tasks.lake.store import Lake
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -94,6 +88,7 @@ _DEPTHS = {
     "parts": 1,
     "tmp": 1,
     "locks": 2,
+    "uploads": 1,
     "vintages": 5,
 }
 """Folders of a lake that retention clears, and how deep below them it removes whole entries."""
@@ -129,66 +124,6 @@ def _strange(root: Path, path: Path, depth: int) -> Iterator[LeftAlone]:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Settings of a lake, ``LAKE/settings.yaml``: how long runs are kept, set by whoever answers for the records.
-#
-# A lake without the file has the defaults. Scope: the file. What is done with them: ``removals``.
-
-
-FILE: Final = "settings.yaml"
-THREE_YEARS: Final = 1095
-"""Days: as long as a lender keeps its register of applications (12 CFR 1003.5(a)(1)(i))."""
-
-
-class Retention(Strict):
-    """What ``evenhand gc`` keeps."""
-
-    keep_runs: int | None = Field(None, ge=1, description="the newest so many runs of every audit, year and partition")
-    keep_days: float | None = Field(None, ge=0, description="runs that ended within so many days stay as well")
-    keep_vintages: int | None = Field(None, ge=1, description="the newest so many vintages of every year and kind")
-    minimum_days: float = Field(THREE_YEARS, ge=0, description="no younger run goes without a reason in the log")
-
-
-class LakeSettings(Strict):
-    """All settings of a lake."""
-
-    retention: Retention = Retention()
-
-
-def lake_settings(storage: Storage) -> LakeSettings:
-    """The settings of a lake; the defaults where it has no file.
-
-    Raises:
-        SpecError: the file is not usable: every fault with its line.
-    """
-    content = storage.read(FILE)
-    if content is None:
-        return LakeSettings()
-    where = storage.where(FILE)
-    try:
-        parsed = parse(content.decode("utf-8-sig"))
-    except (SpecError, UnicodeDecodeError) as error:
-        raise SpecError(f"{where}: {error}") from error
-    messages = [f"{where}, line {line}: the key {key!r} stands there twice" for key, line in parsed.twice]
-    try:
-        settings = LakeSettings.model_validate(parsed.value if parsed.value is not None else {})
-    except ValidationError as error:
-        for fault in error.errors(include_url=False):
-            location: Location = fault["loc"]
-            prefixes = (location[:n] for n in range(len(location), -1, -1))
-            line = next((parsed.lines[prefix] for prefix in prefixes if prefix in parsed.lines), 1)
-            key = ".".join(map(str, location))
-            if fault["type"] == "extra_forbidden":
-                model = Retention if location[:1] == ("retention",) else LakeSettings
-                hint = nearest(str(location[-1]), [*model.model_fields])
-                messages.append(f"{where}, line {line}: no setting is called {key!r}; {hint}")
-            else:
-                why = f"{fault['msg']}, and not {fault['input']!r}"
-                messages.append(f"{where}, line {line}: {key or 'the file'}: {why}")
-    raise_together([SpecError(message) for message in messages])
-    return settings
-
-
-# --------------------------------------------------------------------------------------------------------------------
 # Retention of a lake: selects the runs to keep, and deletes what no kept run needs.
 #
 # Protected and signed-off runs stay. So do runs younger than the minimum age that the lake's settings ask for, unless
@@ -209,7 +144,8 @@ class Keeping:
     vintages: int | None = None
     """The newest so many vintages of every year, dataset and geography; all of them if None."""
     days: float = 14
-    """What an unfinished run has worked out, for so many days after it last wrote something; crash files too."""
+    """What an unfinished run has worked out, for so many days after it last wrote something; crash files and tables
+    that a browser sent too."""
     younger: float = 0
     """Runs that ended within so many days stay as well."""
     minimum_days: float = 0
@@ -260,6 +196,11 @@ def removals(lake: Lake, keeping: Keeping) -> list[Removal]:
         *_outdated(lake, "unfinished", "unfinished/*", days, f"nothing was added for {days:g} days"),
         *(_removal("draft", path.name, path, "its writer is gone") for path in leftovers(lake)),
         *_outdated(lake, "crash file", f"tmp/{CRASH_FILES}", days, f"written more than {days:g} days ago"),
+        *(
+            removal
+            for removal in _outdated(lake, "upload", "uploads/*", days, f"unused for {days:g} days")
+            if not held(removal.path / "work.lock")
+        ),
         # Counts and digests of partitions, which are computed again on demand.
         *_outdated(lake, "counts", "parts/*", days, f"of partitions, counted more than {days:g} days ago"),
         *(_vintages(lake, remaining_runs, vintages) if vintages is not None else ()),

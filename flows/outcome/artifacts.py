@@ -48,7 +48,8 @@ def show_verdict(ending: Ending, run: Run, checks: Checks) -> None:
 def page(ending: Ending, run: Run, rows: Sequence[Row]) -> str:
     """The verdict as Markdown: title, state, checks, what was read, and where the report is."""
     title = run.spec.get("title") or run.audit
-    lines = [f"# {_cell(title)}, {run.year}: {ending.name}", "", _cell(ending.message), ""]
+    year = "" if str(run.year) in title else f", {run.year}"
+    lines = [f"# {_cell(title)}{year}: {ending.name}", "", _cell(ending.message), ""]
     if rows:
         lines += ["| " + " | ".join(rows[0]) + " |", "| " + " | ".join("---" for _ in rows[0]) + " |"]
         lines += ["| " + " | ".join(map(_cell, row.values())) + " |" for row in rows]

@@ -7,7 +7,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from flows.runs.index import Run, not_shown_beside
+from flows.runs.index import Run
+from flows.runs.released import door_of
 from schemas.artifact import Partition
 from schemas.audit.file import parse, spec_text
 from schemas.audit.limits import GATE
@@ -285,11 +286,12 @@ def checks_of(lake: Lake, run: Run) -> Checks:
     Raises:
         IntegrityError: the table is not the one that was written.
     """
-    if runs := not_shown_beside(lake, run.run):
-        return Checks((), (), frozenset(), apart=_pattern("apart", runs=", ".join(runs), run=run.run))
+    door = door_of(lake, run.run)
+    if door.apart:
+        return Checks((), (), frozenset(), apart=_pattern("apart", runs=", ".join(door.apart), run=run.run))
     table = run.published(VERDICTS.name)
     rephrase = rephrase_of(run.spec)
-    rows = [] if table is None else rephrase_rows(lake.read(table).to_pylist(), rephrase)
+    rows = [] if table is None else rephrase_rows(door.through(table.table, lake.read(table)).to_pylist(), rephrase)
     theories = [row for row in rows if row["role"] == "theory"]
     gate = (run.spec.get("verdicts") or {}).get("gate") or (*GATE, Theory.OWN_LIMITS)
     limited = [row for row in rows if row["limit"] is not None and row["role"] != "theory"]
@@ -305,7 +307,7 @@ def shown(row: Row) -> dict[str, Any]:
         "group": f"{row['protected_attribute']}: {row['group']}",
         "measure": row["measure"],
         "decisions of": row["decision_maker"],
-        "value [interval]": "withheld" if row["withheld"] else effect_words(row),
+        "value [verdict interval]": "withheld" if row["withheld"] else effect_words(row),
         "limit": limit_words(row),
         "why": row["reason"],
     }

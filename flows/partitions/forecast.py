@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from flows.concurrency.schedule import Need, need_of
 from flows.partitions.attempts import Attempt, YearState, latest
-from flows.partitions.year_plan import Measured, expected_cost
+from flows.partitions.year_plan import Measured, expected_cost, expected_steps
 from flows.partitions.years import spec_of_year
 from flows.runs.given import places
 from flows.runs.index import Run, runs_of, vintage_words
@@ -131,7 +131,9 @@ def _changes(planned: Plan, before: Run) -> Iterator[tuple[StageState, str]]:
 def _differing(now: Mapping[str, Any], then: Mapping[str, Any]) -> Sequence[str]:
     """The keys of two specs that differ; the place of a file does not count."""
     keys = []
-    for name in sorted({*now, *then} - {"path", "vintage_file", "expected"}):  # the last one decides no result
+    for name in sorted(
+        {*now, *then} - {"path", "vintage_file", "lender_name", "expected"}
+    ):  # the last one decides no result
         current, other = now.get(name), then.get(name)
         if name in ("source", "model", "file") and isinstance(current, Mapping) and isinstance(other, Mapping):
             keys += [f"{name}.{key}" for key in _differing(current, other)]
@@ -228,14 +230,13 @@ def _cost(planned: Plan, stage_states: Sequence[Stand], lake: Lake, runs: Sequen
     if not remaining_stages:
         return Cost(rows, about, 0.0, 0)
     if rows is None:
-        rows, about = _rows_by_beginnings([Path(path) for path in planned.spec.source.paths]), True
+        rows, about = _rows_by_beginnings(planned), True
     donors = sorted((run for run in runs if run.rows), key=lambda run: abs(run.rows - (rows or 0)))
     if rows is None:
         return Cost(rows, about, None, None)
     if not donors:
         steps = [step.name for step in planned.steps if step.stage.name in remaining_stages]
-        share = Measured.shipped().usable_share if planned.spec.source.kind == "hmda" else 1.0
-        expected = expected_cost(planned.spec, steps, round(rows * share), [])
+        expected = expected_cost(planned.spec, steps, _usable(planned, rows), [])
         return Cost(rows, about, expected.cpu_seconds, None, by_table=True)
     seconds, size = 0.0, 0.0
     for stage in remaining_stages:  # each by the run nearest in rows that has it
@@ -253,10 +254,28 @@ def _cost(planned: Plan, stage_states: Sequence[Stand], lake: Lake, runs: Sequen
     return Cost(rows, about, round(seconds, 1), round(size) or None)
 
 
-def _rows_by_beginnings(paths: Sequence[Path]) -> int | None:
+def shipped_seconds(planned: Plan, rows: int | None, usable: int | None = None) -> list[float] | None:
+    """CPU seconds of each step by the shipped costs; None where its rows are known by nothing yet.
+
+    Args:
+        planned: the audit.
+        rows: of its source; None: as many as the beginning of a text file tells.
+        usable: rows that ingest kept, once that is known.
+    """
+    if usable is None:
+        rows = _rows_by_beginnings(planned) if rows is None else rows
+        usable = None if rows is None else _usable(planned, rows)
+    return None if usable is None else expected_steps(planned.spec, [step.name for step in planned.steps], usable)
+
+
+def _usable(planned: Plan, rows: int) -> int:
+    return round(rows * (Measured.shipped().usable_share if planned.spec.source.kind == "hmda" else 1.0))
+
+
+def _rows_by_beginnings(planned: Plan) -> int | None:
     """Rows of text files by the length of their first lines; None if one is no plain text."""
     rows = 0.0
-    for path in paths:
+    for path in map(Path, planned.spec.source.paths):
         if path.suffix not in _TEXTS:
             return None
         with path.open("rb") as file:

@@ -7,7 +7,7 @@ in ``source.lacking``, as what a year lacks is.
 from typing import Final
 
 from flows.partitions.partition_list import Counts, Listed, by_of, counts_of, digests_of, listed_value, year_spec
-from flows.partitions.years import goes_by_years, placed, spec_as_held, spec_of_year, without
+from flows.partitions.years import goes_by_years, placed, spec_as_held, spec_of_year, with_lender, without
 from flows.runs.disclosure import with_earlier
 from schemas.audit.methods import Methods
 from schemas.audit.partition import ALL, By, Part
@@ -40,7 +40,7 @@ def spec_of_part(spec: AuditSpec, year: int, listed: Listed, lake: Lake) -> Audi
             return spec_of_year(year_spec_of_all, year, lake)
         return with_earlier(year_spec_of_all.model_copy(update={"year": year}), lake)
     part_spec = _of_part(year_spec(spec_by_column, year, lake), listed, lake)
-    return with_earlier(part_spec if by_of(spec).full else shortened(part_spec), lake)
+    return with_lender(with_earlier(part_spec if by_of(spec).full else shortened(part_spec), lake), lake)
 
 
 def spec_to_audit(spec: AuditSpec, lake: Lake, value: str | None = None) -> AuditSpec:

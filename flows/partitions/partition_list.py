@@ -138,7 +138,9 @@ def counts_of(spec: AuditSpec, lake: Lake) -> Mapping[str, Counts]:
     full_spec = spec.model_copy(update={"source": spec.source.model_copy(update={"part": None})})
     source_sha256 = registry.digest(full_spec.source)
     spec_keys = full_spec.model_dump(mode="json", include={"decision", "outcome", "protected", "columns"})
-    source = full_spec.source.model_dump(mode="json", exclude={"path", "vintage_file", "vintage", "part", "lacking"})
+    source = full_spec.source.model_dump(
+        mode="json", exclude={"path", "vintage_file", "vintage", "part", "lacking", "lender_name"}
+    )
     code = code_digest([__name__])
     column = full_spec.by.column if full_spec.by else ""
     content = json.dumps([spec_keys, source, column, source_sha256, code, versions()], sort_keys=True)
@@ -180,7 +182,7 @@ def _counted(spec: AuditSpec, lake: Lake) -> dict[str, Counts]:
         grouped = [column for p in question.protected for column in p.columns]
         derived = question.source.derive
         used = [*decided, *grouped, *question.source.keep, *question.columns]
-        bases = [derivation.column for derivation in derived.values()]
+        bases = [name for derivation in derived.values() for name in derivation.columns]
         named = list(dict.fromkeys([*(name for name in used if name not in derived), *bases]))
         with database(spill) as connection, registry.lay(question, named, connection, (by,)) as source_view:
             question = respelled(question, source_view.columns, (by,))

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from flows.partitions.attempts import YearState, latest, place_of
 from flows.runs.index import Run, last_run, runs_of
 from flows.runs.record import HEADLINES
+from flows.runs.released import door_of
 from schemas.audit.partition import ALL, unsampled
 from schemas.errors import SpecError
 from schemas.tables.findings import MEASURES
@@ -67,7 +68,7 @@ def _year(lake: Lake, year: int, run: Run | None) -> YearVerdicts:
     if verdicts is None:
         return YearVerdicts(year, why="the run of this year has no verdicts")
     verdict_settings = run.spec.get("verdicts") or {}
-    rows = tuple(lake.read(verdicts).to_pylist())
+    rows = tuple(door_of(lake, run.run).through(verdicts.table, lake.read(verdicts)).to_pylist())
     least = {
         name: verdict_settings[name]
         for name in ("minimum_n", "minimum_events")
@@ -313,7 +314,7 @@ def _whole_groups(lake: Lake, run: Run) -> pa.Table:
     measures = run.published(MEASURES.name)
     if measures is None:
         return pa.table({"measure": pa.array([], pa.string())})
-    rows = lake.read(measures)
+    rows = door_of(lake, run.run).through(measures.table, lake.read(measures))
     plain = pa.array(
         [parameters for parameters in rows["parameters"].unique().to_pylist() if unsampled(parameters) == "{}"],
         pa.string(),

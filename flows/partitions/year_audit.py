@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from logging import WARNING
 
+from flows.concurrency.openlineage import followed
 from flows.concurrency.schedule import expected_seconds
 from flows.execution import Execution
 from flows.outcome.run_log import tell_run
@@ -20,12 +21,11 @@ from flows.runs.record import (
     publish_once,
     summarise,
 )
-from flows.runs.signatures import verify_run
+from flows.runs.signatures import trusted_signer, verify_run
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
 from schemas.terms import State
 from tasks.ingest.registry import check_columns
-from tasks.lake.log import trusted_signer
 from tasks.lake.store import Lake
 from tasks.metrics.limits import check_limits
 from tasks.pipeline.resources import telling_short_memory
@@ -122,8 +122,9 @@ def _audited(planned: Plan, lake: Lake, recorder: Recorder, jobs: int, *, force:
     if not is_published(lake, planned.run):
         trusted_signer(lake)  # before the stages: their result could not be published
     seconds = expected_seconds(lake, planned, len(held(lake, planned.steps))) if jobs > 1 else ()
-    done = Execution(planned, lake, jobs, seconds, force, as_tasks).run(_Watcher(recorder))
-    publish_once(lake, planned, done)
+    with followed(lake, planned, _Watcher(recorder)) as watcher:
+        done = Execution(planned, lake, jobs, seconds, force, as_tasks).run(watcher)
+    publish_once(lake, planned, done, watcher.summary)
     for line in expectations_not_held(lake, done):
         _warn(recorder, line)
     return summarise(lake, planned.spec, planned.run, done)

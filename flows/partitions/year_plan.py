@@ -208,20 +208,29 @@ def expected_cost(
         measured: what tells of steps that no earlier run has; the shipped table if left out.
     """
     measured = measured or Measured.shipped()
-    speed, groups = yardstick_seconds() / measured.yardstick_seconds, group_count(spec) / measured.groups
-    seconds = 0.0
-    for step in steps:
-        if (of_lake := _step_seconds(step, usable, spec, past)) is not None:
-            seconds += of_lake
-        elif (of_table := _step_seconds(step, usable, spec, measured.of(spec), goes_on=True)) is not None:
-            seconds += of_table * speed * (groups if step in _BY_GROUP else 1.0)
-        # else of milliseconds, or a stage of the user's own
+    seconds = sum(expected_steps(spec, steps, usable, past, measured))
     table = [run for run in measured.of(spec) if run.peak_mb]
     peak = _peak_mb(steps, usable, table)
     if with_peaks := [run for run in past if run.peak_mb]:
         run = min(with_peaks, key=lambda run: abs(math.log(run.usable / max(usable, 1))))
         peak += _peak_mb(steps, run.usable, [run]) - _peak_mb(steps, run.usable, table)
     return Cost(round(seconds, 1), round(max(peak, IMPORTS_MB), 1), bool(past))
+
+
+def expected_steps(
+    spec: AuditSpec, steps: Sequence[str], usable: int, past: Sequence[Past] = (), measured: Measured | None = None
+) -> list[float]:
+    """Expected CPU seconds of each step; arguments as of ``expected_cost``."""
+    measured = measured or Measured.shipped()
+    speed, groups = yardstick_seconds() / measured.yardstick_seconds, group_count(spec) / measured.groups
+    seconds = []
+    for step in steps:
+        of_lake = _step_seconds(step, usable, spec, past)
+        of_table = None if of_lake is not None else _step_seconds(step, usable, spec, measured.of(spec), goes_on=True)
+        scale = speed * (groups if step in _BY_GROUP else 1.0)
+        # without both it is a step of milliseconds, or a stage of the user's own
+        seconds.append(of_lake if of_lake is not None else (of_table or 0.0) * scale)
+    return seconds
 
 
 def _peak_mb(steps: Sequence[str], usable: int, runs: Sequence[Past]) -> float:
@@ -411,7 +420,8 @@ def _base(spec: AuditSpec, year: int, lake: Lake) -> str:
     model = Path(spec.model.file.path) if spec.model.file else None
     model_digest = hashlib.sha256(model.read_bytes()).hexdigest() if model and model.is_file() else ""
     conditions = [
-        spec_by_column.model_dump(mode="json") | without_places(spec_by_column.source, spec_by_column.model),
+        spec_by_column.model_dump(mode="json")
+        | without_places(spec_by_column.source, spec_by_column.model, spec_by_column.protected),
         year,
         identity(),
         model_digest,

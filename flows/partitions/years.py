@@ -25,12 +25,14 @@ from schemas.audit.causal import CausalGraph
 from schemas.audit.source import Keep, Source
 from schemas.audit.spec import AuditSpec, Protected
 from schemas.errors import InfrastructureError, SpecError, TooFewError
-from schemas.vintages import FIRST_YEAR, latest_year
+from schemas.vintages import FIRST_YEAR, folder_of, latest_year
 from tasks.ingest import registry
 from tasks.ingest.applications import database
 from tasks.ingest.intake.recipe import respelled
 from tasks.ingest.sources import raw
 from tasks.ingest.statement import Question, statement
+from tasks.ingest.vintages import panels
+from tasks.ingest.vintages.store import outline_of
 from tasks.lake.store import Lake
 from tasks.pipeline.registry import validated
 
@@ -119,7 +121,21 @@ def spec_as_held(spec: AuditSpec, lake: Lake) -> AuditSpec:
         EvenhandError: as ``spec_of_year`` says.
     """
     is_fixed = spec.source.lacking or not goes_by_years(spec.source)
-    return with_earlier(spec, lake) if is_fixed else spec_of_year(spec, spec.year, lake)
+    return with_lender(with_earlier(spec, lake) if is_fixed else spec_of_year(spec, spec.year, lake), lake)
+
+
+def with_lender(spec: AuditSpec, lake: Lake) -> AuditSpec:
+    """The spec with the name of its one lender, by the panel of its very year; as it is where none is known."""
+    source = spec.source
+    if source.kind != "hmda" or source.lender_name or not (named := panels.lenders_of(lake, spec.year)):
+        return spec
+    lenders = {source.part.value} if source.part is not None and source.part.column in column.LENDER else set()
+    if source.vintage_file is not None:
+        lenders = lenders or {folder_of(source.vintage_file)[3]}
+    elif not lenders and len(source.paths) == 1:
+        lenders = set(outline_of(Path(source.paths[0])).lenders)
+    name = named[lender].name if len(lenders) == 1 and (lender := next(iter(lenders))) in named else ""
+    return spec.model_copy(update={"source": source.model_copy(update={"lender_name": name})}) if name else spec
 
 
 def _source_of(source: Source, year: int, lake: Lake) -> Source:
@@ -161,12 +177,12 @@ def _days_of(source: Source, year: int) -> dict[str, Keep]:
 def lacking_columns(spec: AuditSpec, source: Source) -> frozenset[str]:
     """Columns of the audit that other years have, and that are missing or empty in this one."""
     named = {*spec.kept(), *(c for p in spec.protected for c in p.columns), *source.keep}
-    named |= {derived.column for derived in source.derive.values()}
+    named |= {name for derived in source.derive.values() for name in derived.columns}
     header = [str(name) for name in registry.header(source)]
     absent = {name for name in named if name not in header and name not in source.derive}
     elsewhere = _of_other_years(spec.source, absent) if absent else frozenset()
     gone = (absent & elsewhere) | (named & _empty(source))
-    return frozenset(gone | {name for name, derived in source.derive.items() if derived.column in gone})
+    return frozenset(gone | {name for name, derived in source.derive.items() if not gone.isdisjoint(derived.columns)})
 
 
 def renamed_columns(spec: AuditSpec, lacking: Set[str], lake: Lake) -> dict[str, str]:
@@ -305,7 +321,7 @@ def _protected(
     complete_attributes = [p for p in spec.protected if columns.isdisjoint(p.columns)]
     if groups_found is not None:
         by_name = groups_found
-    elif spec.source.intake is not None or spec.source.second_file is not None:
+    elif spec.source.intake or spec.source.second_file or any(derived.rows for derived in spec.source.derive.values()):
         by_name = _groups_read(spec, complete_attributes)
     else:
         by_name = _groups_found(spec.source, complete_attributes)

@@ -7,6 +7,8 @@ it starts, so that they are part of its identity, and a replay takes the same.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from flows.runs.index import Run, published_runs, run_of, shares_rows
 from schemas.artifact import Artifact, Partition
 from schemas.audit.limits import Earlier
@@ -20,6 +22,8 @@ from tasks.metrics.publish.algorithm.profiles import POLICIES
 RESTRICTED = "restricted: counts of withheld groups can be told from this; it is not to be published or passed on"
 PROFILES = ("internal", "published", "public", "strict", "official")
 """Profiles of disclosure, the most careful last."""
+SMALLEST = {name: policy.smallest for name, policy in POLICIES.items()}
+"""Profile -> populations of fewer people are withheld; 0 where none is."""
 _WHOSE = ("protected_attribute", "group", "part", "decision_maker", "base", "reason")
 _WHOLE = ("source", "used")
 """Bases of populations that represent a group as a whole."""
@@ -238,3 +242,16 @@ def read_rows(lake: Lake, partitions: Sequence[Partition], name: str) -> list[di
 
 def _width(row: Mapping[str, Any]) -> int | None:
     return None if row["least"] is None else row["largest"] - row["least"]
+
+
+def flags_of(spec: Mapping[str, Any], findings: pa.Table) -> list[dict[str, Any]]:
+    """The flag of each method for each applicant of a compared group, as ``flags`` makes them; restricted.
+
+    Args:
+        spec: of the run, as it is recorded.
+        findings: its table of findings.
+    """
+    from tasks.metrics.publish.facts import flags  # loads statistics
+
+    rows: list[dict[str, Any]] = flags(findings, {p["name"]: p["reference"] for p in spec["protected"]}).to_pylist()
+    return rows

@@ -63,11 +63,11 @@ def placed(spec_file: SpecFile, folder: Path, overrides: Collection[str] = ()) -
     """
     spec_file = _with_suite(spec_file, Path() if "expectations" in overrides else folder)
     source = spec_file.spec.source
-    if source.path is None or not set(overrides).isdisjoint(_GIVEN):
+    placed_source = source.joining([_placed(file.path, folder) for file in source.second_files])
+    if source.path is not None and set(overrides).isdisjoint(_GIVEN):
+        placed_source = placed_source.lying_at(tuple(_placed(path, folder) for path in source.paths))
+    if placed_source == source:
         return spec_file
-    paths = tuple(_placed(path, folder) for path in source.paths)
-    source_path = paths[0] if isinstance(source.path, str) else paths
-    placed_source = source.model_copy(update={"path": source_path})
     return replace(spec_file, spec=spec_file.spec.model_copy(update={"source": placed_source}))
 
 
@@ -112,24 +112,28 @@ def keep_places(lake: Lake, run: str, spec: AuditSpec) -> None:
     """
     paths = () if spec.source.vintage_file is not None else spec.source.paths
     source = [os.path.abspath(path) for path in paths]  # noqa: PTH100 a link may be turned to a newer file
+    joined = [os.path.abspath(file.path) for file in spec.source.second_files]  # noqa: PTH100 the same
     model = os.path.abspath(spec.model.file.path) if spec.model.file else ""  # noqa: PTH100 the same
-    content, path = json.dumps({"source": source, "model": model}, indent=1).encode(), places_path(run)
+    record: dict[str, Any] = {"source": source, "model": model, **({"joined": joined} if joined else {})}
+    content, path = json.dumps(record, indent=1).encode(), places_path(run)
     if (source or model) and lake.storage.read(path) != content:
         lake.write_file(path, content, draft=f"tmp/{run}-places.json")
 
 
-def places(lake: Lake, run: str) -> tuple[tuple[str, ...], str]:
-    """Absolute paths of the source's files and of the model's file; empty of a run of a version that kept none.
+def places(lake: Lake, run: str) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
+    """Absolute paths of the source's files, of the model's file and of the files that are joined.
+
+    They are empty of a run of a version that kept none.
 
     Raises:
         IntegrityError: the record is not as this version writes it.
     """
     content = lake.storage.read(places_path(run))
     if content is None:
-        return (), ""
+        return (), "", ()
     try:
         record = mapping_of(content)
-        return tuple(map(str, record["source"])), str(record["model"])
+        return tuple(map(str, record["source"])), str(record["model"]), tuple(map(str, record.get("joined", ())))
     except (ValueError, KeyError, TypeError) as error:
         where = lake.storage.where(places_path(run))
         raise IntegrityError(f"{where} is not as it was written; run that audit again to write it again") from error
@@ -143,7 +147,7 @@ def where_it_lies(lake: Lake, run: str, spec: AuditSpec) -> AuditSpec:
     Raises:
         IntegrityError: as ``places`` says.
     """
-    source, model, (files, model_file) = spec.source, spec.model, places(lake, run)
+    source, model, (files, model_file, joined) = spec.source, spec.model, places(lake, run)
     if source.vintage_file is not None:
         parts = PurePath(source.vintage_file).parts
         vintage_path = lake.storage.local.joinpath(*parts[parts.index("vintages") :]) if "vintages" in parts else None
@@ -151,6 +155,8 @@ def where_it_lies(lake: Lake, run: str, spec: AuditSpec) -> AuditSpec:
             source = source.model_copy(update={"vintage_file": str(vintage_path)})
     elif len(files) == len(source.paths) > 0:
         source = source.lying_at(files)
+    if len(joined) == len(source.second_files):
+        source = source.joining(joined)
     if model.file is not None and model_file:
         model = model.model_copy(update={"file": model.file.model_copy(update={"path": model_file})})
     return spec.model_copy(update={"source": source, "model": model})

@@ -233,18 +233,6 @@ def published_beside(lake: Lake, run: str) -> list[str]:
     ]
 
 
-def not_shown_beside(lake: Lake, run: str) -> list[str]:
-    """Released runs that keep figures of a run off pages, alerts and artifacts; none for a run that was released.
-
-    The run was not audited together with them: their figures and its own could tell few people by subtraction. Where
-    nothing is withheld in both, since their rows are public, nothing is told.
-    """
-    released = log.released(lake)
-    runs = [] if not released or run in released else [name for name in published_beside(lake, run) if name in released]
-    of_public_rows = {name for name in (run, *runs) if runs and run_of(lake, name).disclosure.get("profile") == PUBLIC}
-    return [] if len(of_public_rows) == len(runs) + 1 else runs
-
-
 def shares_rows(first: Mapping[str, str] | None, other: Mapping[str, str] | None) -> bool:
     """Whether some row may be of both partitions: not where they are of two values of one column."""
     if first is None or other is None or ALL in (first["value"], other["value"]):

@@ -12,30 +12,38 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 
 from schemas.errors import SpecError
 from tasks.lake.store import Lake
 from tasks.lake.views import open_views
+from tasks.metrics.algorithm.agreement import necessity_interval
 from tasks.reporting.exports.workbook import Sheet, spreadsheet
 from tasks.reporting.text import guarded
 
 WARNING = (
     "Restricted: this file holds rows of persons. It is for the review of single decisions, under the rules for "
-    "applicants' files; it is not to be published or passed on. A finding is a reason to look, not the end of a review."
+    "applicants' files; it is not to be published or passed on. A finding is a reason to look, not the end of a "
+    "review. No figure here is a finding about that person."
 )
 
 Rows = list[dict[str, Any]]
 
 _CHOSEN = """
     SELECT row_id, "group", decision_maker, verdict, statistic AS delta, low AS lower_bound, high AS upper_bound,
-           control AS refused_in_control_group, test AS refused_in_test_group, p, q
+           control AS refused_in_control_group, test AS refused_in_test_group,
+           if(control > 0, greatest(0, least(1, (control - test) / control)), NULL) AS necessity, p, q
     FROM findings SEMI JOIN (FROM decisions WHERE NOT ($denied AND favourable)) USING (row_id, decision_maker)
     WHERE method = 'cst' AND protected_attribute = $attribute AND decision_maker = $maker AND refusal IS NULL
       AND "group" = coalesce($group, "group")
-    ORDER BY q, lower_bound DESC, row_id
+    ORDER BY if($denied, -necessity, NULL) NULLS LAST, q, lower_bound DESC, row_id
     LIMIT $n
 """
-"""The strongest findings first."""
+"""The strongest findings first; among the denied those whose own neighbours were denied in the largest excess share.
+
+Harm is likeliest where approval was near, and the difference is largest where it was a toss-up
+(``tasks.metrics.algorithm.agreement.necessity``).
+"""
 
 
 _CASES = """
@@ -97,8 +105,17 @@ def _pack(
         "group": selection.group,
         "denied": selection.denied,
     }
-    chosen = _rows(connection, _CHOSEN, parameters)
-    files = [row for complainant in chosen for row in _file(connection, complainant["row_id"], attribute, maker)]
+    rng, chosen, files = np.random.default_rng(0), list[dict[str, Any]](), list[dict[str, Any]]()
+    for complainant in _rows(connection, _CHOSEN, parameters):
+        near = _file(connection, complainant["row_id"], attribute, maker)
+        files += near
+        control, test = (
+            [not row["pack: decided favourably"] for row in near if row["pack: role"] == role]
+            for role in ("control", "test")
+        )
+        low, high = necessity_interval(control, test, rng)
+        ends = {"necessity_low": low, "necessity_high": high} if complainant["necessity"] is not None else {}
+        chosen.append({**complainant, "necessity_low": None, "necessity_high": None, **ends})
     home = lake.root / "restricted" / run
     name = f"{maker}-{''.join(c if c.isalnum() else '-' for c in attribute)}"
     return [

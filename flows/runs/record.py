@@ -104,23 +104,31 @@ def exit_code_of(state: State) -> ExitCode:
     return codes.get(state, ExitCode.INCONCLUSIVE)
 
 
-def publish(lake: Lake, planned: Plan, done: Sequence[Partition]) -> None:
-    """Export the report into the lake, write the manifest with the digest of every file, and enter it in the log."""
+def publish(lake: Lake, planned: Plan, done: Sequence[Partition], events: str = "") -> None:
+    """Export the report into the lake, write the manifest with the digest of every file, and enter it in the log.
+
+    Args:
+        lake: of the run.
+        planned: the run.
+        done: its partitions, in order.
+        events: how many events of OpenLineage were made and sent; empty where none are asked for.
+    """
     measures = _measures(lake, done)
     with lake.lock(f"run-{planned.run}"):
         exported = _export(lake, planned.run, done, measures, planned.spec.disclosure.profile)
         verdict_rows = _table(lake, done, "measure", VERDICTS).to_pylist()
-        _manifest(lake, planned, done, _state(verdict_rows, planned.spec), exported)
+        state = _state(verdict_rows, planned.spec)
+        _manifest(lake, planned, done, state, exported, {"lineage_events": events} if events else {})
         keep_places(lake, planned.run, planned.spec)
         certify(lake, planned.run)
 
 
-def publish_once(lake: Lake, planned: Plan, done: Sequence[Partition]) -> None:
-    """Publish a run, or leave it as it was published and write down where its files lie now."""
+def publish_once(lake: Lake, planned: Plan, done: Sequence[Partition], events: str = "") -> None:
+    """Publish a run, or leave it as it was published and write down where its files lie now; as ``publish``."""
     if is_published(lake, planned.run):
         keep_places(lake, planned.run, planned.spec)
     else:
-        publish(lake, planned, done)
+        publish(lake, planned, done, events)
 
 
 def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) -> Summary:
@@ -269,7 +277,14 @@ def measures_file(run: str, measures: pa.Table, profile: str) -> bytes:
     return sink.getvalue()
 
 
-def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State, exported: dict[str, str]) -> None:
+def _manifest(
+    lake: Lake,
+    planned: Plan,
+    done: Sequence[Partition],
+    state: State,
+    exported: dict[str, str],
+    remarks_of_run: Mapping[str, str],
+) -> None:
     """Write the manifest: all that identifies the run."""
     spec = planned.spec.model_dump(mode="json")
     content = {
@@ -292,6 +307,7 @@ def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State
         "partitions": [p.model_dump(mode="json", exclude={"reused"}) for p in done],
         "lineage": [lake.lineage(p) for p in done],
         "steps": [{"name": s.name, "reused": p.reused} for s, p in zip(planned.steps, done, strict=True)],
+        **remarks_of_run,
     }
     content[NAMED] = write_summary(lake, content)
     sealed = {**content, "sha256": digest(content)}

@@ -1,4 +1,4 @@
-"""Released folders: which runs left the house over rows of a run, the public certificate, and its check.
+"""Released folders: what of a run may leave the house, the public certificate, and its check.
 
 A released folder holds the files of a run's report, ``README.md`` and ``certificate.json``. The certificate names every
 other file with its sha256, and digests of code and spec. It has no count of rows of stages, and no digest of the source
@@ -11,21 +11,148 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from flows.runs.index import Run, published_runs, shares_rows
+from flows.runs.index import PUBLIC, Run, published_runs, run_of, shares_rows
 from flows.runs.signatures import Demand
-from schemas.errors import InfrastructureError, IntegrityError, SpecError
-from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS
+from schemas.errors import IntegrityError, SpecError
+from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS, VALIDATIONS
+from schemas.tables.findings import MEASURES
+from schemas.tables.readings import VERDICT_FINDINGS
+from schemas.tables.verdicts import (
+    AGREEMENT,
+    PREFIX,
+    PRICES,
+    PUBLISHED_AGREEMENT_PAIRS,
+    PUBLISHED_FINDINGS,
+    VERDICTS,
+)
 from tasks.lake import log
 from tasks.lake.local_directory import flush, write_flushed
 from tasks.lake.log import Signature, Signer, holds, trusted
-from tasks.lake.store import Lake
+from tasks.lake.store import Lake, open_lake
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# --------------------------------------------------------------------------------------------------------------------
+# What of a run may leave the house: one decision for releases, exports, the server's pages, alerts and artifacts.
+
+
+_PRICING: Final = f"{PREFIX}pricing"
+_CHECKED: Final = f"{PREFIX}{VALIDATIONS.name}"
+UNMATCHED: Final = (
+    *(f"{PREFIX}{name}" for name in ("flow", "denial_reasons", "pricing", "disparities", "places", "proxy_outcomes")),
+    *(f"{PREFIX}{name}" for name in ("left_out", "adjusted_exchanged", "compared_files", VERDICT_FINDINGS.name)),
+    *(PUBLISHED_FINDINGS.name, PUBLISHED_AGREEMENT_PAIRS.name, _CHECKED),
+)
+"""Tables with counts of people that the disclosure pass does not match with those of earlier releases."""
+_WITH_PRICES: Final = (*(f"{PREFIX}{table.name}" for table in (MEASURES, VERDICTS, AGREEMENT)),)
+"""Tables with rows about prices, whose counts are those of the table of prices."""
+WHOLLY_WITHHELD: Final = (
+    "an earlier release has rows of this run, and the disclosure pass matches no counts of these tables: "
+    "a few people would follow from both"
+)
+
+
+@dataclass(frozen=True)
+class Door:
+    """What of a run stays in the house."""
+
+    apart: tuple[str, ...] = ()
+    """Releases over its rows that it was not audited together with: none of its figures may leave."""
+    withheld: tuple[str, ...] = ()
+    """Its tables that are withheld whole, since an earlier release has rows of it: ``UNMATCHED`` with rows."""
+
+    @property
+    def gone(self) -> tuple[str, ...]:
+        """Those without a row: expectations keep their names and lose their counts."""
+        return tuple(name for name in self.withheld if name != _CHECKED)
+
+    @property
+    def words(self) -> str:
+        """The withheld tables, and why; empty where there are none."""
+        names = [f"the counts of {name}" if name == _CHECKED else name for name in self.withheld]
+        return f"{', '.join(names)}: {WHOLLY_WITHHELD}" if names else ""
+
+    def through(self, name: str, table: pa.Table) -> pa.Table:
+        """What may leave of a published table: nothing of one that is withheld, and nothing about withheld prices."""
+        if name in self.gone:
+            return table.schema.empty_table()
+        if name == _CHECKED and name in self.withheld:
+            nothing = pa.nulls(table.num_rows, pa.int64())
+            for column in ("elements", "unexpected"):
+                table = table.set_column(table.schema.get_field_index(column), table.schema.field(column), nothing)
+            return table
+        if _PRICING in self.withheld and name in _WITH_PRICES:
+            return table.filter(pc.invert(pc.is_in(table["measure"], value_set=pa.array(sorted(PRICES)))))
+        return table
+
+
+OPEN: Final = Door()
+
+
+def door_of(lake: Lake, name: str) -> Door:
+    """What of a run stays in the house, by all that was released until now.
+
+    A run that was released is shown as it was: only releases before its own count. Where nothing is withheld in all of
+    them, since their rows are public, nothing follows.
+
+    Raises:
+        SpecError: the lake holds no such run.
+        IntegrityError: a manifest or a table is not the one that was written.
+    """
+    released = log.released(lake)
+    published = {path.split("/")[1] for path in lake.storage.glob("runs/*/protected/mark.json")} | {*released}
+    present = [run for run in sorted(published - {name}) if run in released or lake.storage.exists(f"runs/{run}")]
+    if not present:
+        return OPEN
+    gone = [run for run in present if not lake.storage.exists(f"runs/{run}/manifest.json")]
+    run = run_of(lake, name)
+    origins = [_origin(lake.location, other) for other in present if other not in gone]
+    alike = [other for other in origins if other.profile != "internal" and _shares(lake, run, other)]
+    apart = []
+    if name not in released:
+        apart = [o.run for o in alike if o.run in released and o.run not in run.beside and name not in o.beside]
+        # its rows are not known any more: those of the same audit and year are taken for the same
+        apart += [other for other in gone if other in released and other.startswith(f"{run.audit}-{run.year}-")]
+    public = run.disclosure.get("profile") == PUBLIC
+    if public and all(other.profile == PUBLIC for other in alike):
+        apart = [other for other in apart if other in gone]
+    number = released.get(name)
+    if public or not any(number is None or released.get(other.run, number) <= number for other in alike):
+        return Door(tuple(apart))
+    rows = {artifact.table: artifact.rows for partition in run.partitions for artifact in partition.tables}
+    return Door(tuple(apart), tuple(table for table in UNMATCHED if rows.get(table)))
+
+
+class _Origin(NamedTuple):
+    """Where the rows of a published run come from: it never changes."""
+
+    run: str
+    source_sha256: str
+    audit: str
+    year: int
+    partition: Mapping[str, str] | None
+    beside: tuple[str, ...]
+    profile: str
+
+
+@lru_cache(maxsize=4096)
+def _origin(location: str, name: str) -> _Origin:
+    """Kept in memory: a page needs all published runs, and manifests are large."""
+    run = run_of(open_lake(location), name)
+    whose = (run.source_sha256, run.audit, run.year, run.partition, run.beside)
+    return _Origin(name, *whose, str(run.disclosure.get("profile")))
+
 
 # --------------------------------------------------------------------------------------------------------------------
 # Published runs that share rows with a run: by source, by audit and year, or by the content of their rows.
@@ -50,21 +177,25 @@ def sharing(lake: Lake, run: Run) -> list[Run]:
             f"{gone[0]} was released and is not in the lake any more, and what follows from it is unknown; "
             "restore its files from a copy"
         )
-    out = []
-    for other in (published for published in published_runs(lake) if published.run != run.run):
-        same_source = run.source_sha256 == other.source_sha256
-        if same_source or (run.audit, run.year) == (other.audit, other.year):
-            shares = shares_rows(run.partition, other.partition)
-        else:
-            shares = _alike(lake, run, other)
-        if shares:
-            out.append(other)
-    return out
+    return [other for other in published_runs(lake) if other.run != run.run and _shares(lake, run, other)]
 
 
-def _alike(lake: Lake, run: Run, other: Run) -> bool:
-    """Whether most rows of the smaller of two runs are in the other one, by groups, decision and shared features."""
-    frames = [_rows(lake, run), _rows(lake, other)]
+def _shares(lake: Lake, run: Run, other: "Run | _Origin") -> bool:
+    if run.source_sha256 == other.source_sha256 or (run.audit, run.year) == (other.audit, other.year):
+        return shares_rows(run.partition, other.partition)
+    return _alike(lake.location, *sorted((run.run, other.run)))
+
+
+@lru_cache(maxsize=4096)
+def _alike(location: str, first: str, second: str) -> bool:
+    """Whether most rows of the smaller of two runs are in the other one, by groups, decision and shared features.
+
+    It is asked for every page, and the rows of a run never change.
+    """
+    import pandas as pd  # loads long, and most lakes never come here
+
+    lake = open_lake(location)
+    frames = [_rows(lake, run_of(lake, name)) for name in (first, second)]
     columns = sorted(set(frames[0]) & set(frames[1]))
     if len(columns) < 2 or not all(map(len, frames)):
         return False
@@ -78,8 +209,10 @@ def _alike(lake: Lake, run: Run, other: Run) -> bool:
     return common >= _NEARLY_ALL * min(int(counts.sum()) for counts in counts_of_rows)
 
 
-def _rows(lake: Lake, run: Run) -> pd.DataFrame:
+def _rows(lake: Lake, run: Run) -> "pd.DataFrame":
     """Group by attribute, decision and features of every application of a run."""
+    import pandas as pd
+
     tables = {artifact.table: artifact for partition in run.partitions for artifact in partition.tables}
     if APPLICATIONS.name not in tables or MEMBERSHIPS.name not in tables:
         return pd.DataFrame()
@@ -179,18 +312,15 @@ def write_folder(draft: Path, files: Mapping[str, bytes]) -> None:
     """Write files below a folder that is not there yet, and wait until they are on disk.
 
     Raises:
-        InfrastructureError: one cannot be written.
+        OSError: one cannot be written.
     """
-    try:
-        draft.mkdir(parents=True)
-        for name, content in files.items():
-            path = draft / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_flushed(path, content)
-        for folder in (*(path for path in draft.rglob("*") if path.is_dir()), draft):
-            flush(folder)
-    except OSError as error:
-        raise InfrastructureError(f"{draft} cannot be written ({error.strerror}); name another place") from error
+    draft.mkdir(parents=True)
+    for name, content in files.items():
+        path = draft / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_flushed(path, content)
+    for folder in (*(path for path in draft.rglob("*") if path.is_dir()), draft):
+        flush(folder)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from flows.runs.index import LIST, began_at, made_later, read_manifest, spec_of
 from flows.runs.record import measures_file
+from flows.runs.released import OPEN, Door
 from flows.runs.review import UNSIGNED, approved_before, review_of
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
@@ -34,14 +35,14 @@ from tasks.reporting.stage import material_of
 _OTHER_VERSION = "it was made by another version of evenhand: run that audit again, or install that version"
 
 
-def report_anew(lake: Lake, run: str) -> dict[str, bytes]:
-    """All files of a run's report, path -> content, with its measures as Parquet; errors as of ``read_anew``.
+def report_anew(lake: Lake, run: str, door: Door = OPEN) -> dict[str, bytes]:
+    """All files of a run's report, path -> content, with its measures as Parquet; the rest as of ``read_anew``.
 
     They are all of them also where the run itself has the short report of one partition of many.
     """
     from tasks.reporting.pages import files  # loads what makes pages
 
-    tables, settings = read_anew(lake, run)
+    tables, settings = read_anew(lake, run, door)
     return {
         **files(replace(material_of(tables, settings), signed=signed_of(lake, run))),
         "measures.parquet": measures_file(run, tables[0], settings.disclosure.profile),
@@ -55,8 +56,13 @@ def picture_anew(lake: Lake, run: str) -> bytes:
     return picture(material.rephrase_all(decide(run_of(material))), material.title)
 
 
-def read_anew(lake: Lake, run: str) -> tuple[list[pa.Table], ReportSettings]:
+def read_anew(lake: Lake, run: str, door: Door = OPEN) -> tuple[list[pa.Table], ReportSettings]:
     """The published tables that the report of a run is made of, and its settings.
+
+    Args:
+        lake: that holds it.
+        run: its id.
+        door: what stays in the house.
 
     Raises:
         SpecError: the lake has no such run, or it is of another version.
@@ -73,7 +79,9 @@ def read_anew(lake: Lake, run: str) -> tuple[list[pa.Table], ReportSettings]:
     artifacts = inputs(Step(stage.name, stage, settings), before)
     if not artifacts[stage.reads[0].name]:
         raise SpecError(f"run {run} has no table {stage.reads[0].name}: {_OTHER_VERSION}")
-    return stage.read(lake, artifacts), settings
+    tables = stage.read(lake, artifacts)
+    named = zip(stage.reads, tables, strict=True)
+    return [door.through(read.name, table) for read, table in named], settings
 
 
 def signed_of(lake: Lake, run: str, checked: Sequence[log.Entry] | None = None) -> Signed:

@@ -10,21 +10,17 @@ from typing import Literal, get_args
 from flows.runs import signatures
 from flows.runs.index import read_manifest
 from flows.runs.run_names import audit_of, run_ids
-from flows.runs.signatures import FieldError, require_chain, verify_run
+from flows.runs.signatures import ENDING, FieldError, counting, faults, require_chain, trusted_signer, verify_run
 from schemas.errors import IntegrityError, nearest
 from tasks.lake import log
 from tasks.lake.log import (
-    ENDING,
     TRUSTED,
     Signer,
-    counting,
     digest_of,
-    faults,
     fingerprint,
     holds,
     signer,
     trusted,
-    trusted_signer,
 )
 from tasks.lake.store import Lake
 

@@ -1,4 +1,4 @@
-"""Signatures of a run, keys in the log, persons, the check of the chain of the log, and verification of a run."""
+"""Signatures of a run, entries of the log that count, keys, persons, and checks of the log and of a run."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -24,16 +24,123 @@ from tasks.lake.log import (
     KEY,
     TRUSTED,
     Signature,
+    Signer,
     digest_of,
-    faults,
     fingerprint,
     holds,
     public_key,
     required_signer,
+    signer,
     trusted,
-    trusted_signer,
 )
 from tasks.lake.store import Lake, open_lake
+
+# --------------------------------------------------------------------------------------------------------------------
+# Which entries of the log count where keys are trusted, and which key may sign such an entry.
+#
+# With EVENHAND_TRUSTED_KEYS an entry that counts needs the signature of a trusted key. Without trusted keys anybody who
+# can write to the lake can write the log anew: names are claims then, and the log shows damage, not forgery.
+
+
+COUNTING: Final[tuple[log.Event, ...]] = (
+    "run published",
+    "signed off",
+    "key added",
+    "key retired",
+    "protected",
+    "unprotected",
+    "released",
+)
+"""Events on which the state of a run rests: which run is valid, and who signed it with which key."""
+ENDING: Final = ("rejected", "withdrawn")
+"""Roles that take what was signed before back; they need a text."""
+
+
+def trusted_signer(lake: Lake, key: Path | None = None) -> Signer | None:
+    """Signer of an entry that counts; None where no key is set up and none is trusted.
+
+    Args:
+        lake: whose log gets the entry.
+        key: file of a private key; the key that the environment names if None.
+
+    Raises:
+        SpecError: keys are trusted, and no key or another key signs; the key was retired; or a file holds no key.
+    """
+    chosen, keys = signer(key), trusted()
+    if chosen is None:
+        if keys:
+            raise SpecError(
+                f"{TRUSTED} is set and no key signs: without a signature this entry of the log would not count, and "
+                f"`evenhand log verify` would fail. Set {KEY} to the file of a trusted private key, or unset {TRUSTED}"
+            )
+        return None
+    name = fingerprint(chosen.public)
+    if keys and name not in keys:
+        raise SpecError(
+            f"the key {name} signs, and {TRUSTED} trusts {_listed(keys)} alone: this entry of the log would not count. "
+            f"Sign with a trusted key, or add the public key of {name} to {TRUSTED}"
+        )
+    if entry := log.retired(lake).get(name):
+        raise SpecError(
+            f"the key {name} was retired (entry {entry} of the log): nothing that it signs now counts. "
+            f"Set {KEY} to the key that follows it"
+        )
+    return chosen
+
+
+def counting(entries: Sequence[log.Entry], keys: frozenset[str]) -> list[log.Entry]:
+    """The entries without those that do not count, see ``faults``.
+
+    A rejection or withdrawal stays, whoever signed it: to strip its signature must not bring an approval back.
+    """
+    wrong = faults(entries, keys)
+    return [entry for entry in entries if entry.n not in wrong or entry.role in ENDING]
+
+
+def faults(entries: Sequence[log.Entry], keys: frozenset[str], *, checked: bool = False) -> dict[int, str]:
+    """Entries that do not count: number of each -> a sentence with the reason.
+
+    Args:
+        entries: all entries of the log, in their order.
+        keys: fingerprints of the trusted keys; without any an unsigned entry counts.
+        checked: whether each signature is known to be of its entry, by ``read_whole``.
+    """
+    out: dict[int, str] = {}
+    retired: dict[str, log.Entry] = {}
+    for entry in entries:
+        reason = _fault(entry, keys, retired, checked=checked)
+        if reason:
+            about = " ".join(part for part in (entry.role or entry.event, entry.run) if part)
+            out[entry.n] = f"{entry.words()} ({about}{f' by {entry.by}' if entry.by else ''}) {reason}"
+        elif entry.event == "key retired":
+            retired[entry.key] = entry
+    return out
+
+
+def _fault(entry: log.Entry, keys: frozenset[str], retired: Mapping[str, log.Entry], *, checked: bool) -> str:
+    """Why an entry does not count; empty where it does."""
+    counts, signature = entry.event in COUNTING, entry.signature
+    if signature is None:
+        if entry.event == "key retired":
+            return "has no signature: only the key that is retired, or another trusted one, can sign it"
+        return "has no signature, and it needs the signature of a trusted key" if keys and counts else ""
+    if not checked and not holds(signature, "log", entry.content()):
+        return "has a signature that is not of it: it was altered"
+    if signature.key in retired:
+        return f"is signed by {signature.key}, a key that was retired before ({retired[signature.key].words()})"
+    if entry.event == "key retired" and signature.key != entry.key and signature.key not in keys:
+        return (
+            f"is signed by {signature.key}: only the key that is retired ({entry.key}), or another trusted one, can "
+            "sign it"
+        )
+    if keys and counts and signature.key not in keys:
+        return f"is signed by {signature.key}, which is none of the trusted keys ({_listed(keys)})"
+    return ""
+
+
+def _listed(keys: frozenset[str]) -> str:
+    return ", ".join(sorted(keys))
+
 
 # --------------------------------------------------------------------------------------------------------------------
 # Protection of a published run: an entry of the log, and a mark in the run's folder.
@@ -229,16 +336,33 @@ def check_log(lake: Lake, known_head: str | None = None, signed_after: str | Non
             f"with {KEY}, sign them off again with --key, and give --signed-after N:SHA256, the head of that time"
         )
     problems += _without_entry(lake, entries)
+    false_times, times = _times_back(entries, anchors["--head"].n if known_head else 0)
+    problems += false_times
     if problems:
         raise _faulty(lake, problems)
-    remarks = list(_remarks(entries, keys, len(accepted)))
-    # the order of the log counts, and no clock does
-    remarks += [
-        f"{entry.words()} is earlier than the entry before it ({before.time}): a clock was set back, or a time is false"
-        for before, entry in pairwise(entries)
-        if entry.time < before.time
-    ]
-    return CheckedLog(len(entries), tuple(remarks))
+    return CheckedLog(len(entries), (*_remarks(entries, keys, len(accepted)), *times))
+
+
+def _times_back(entries: Sequence[log.Entry], confirmed: int) -> tuple[list[str], list[str]]:
+    """Times before that of the entry before them, which count for nothing in the order: faults, and remarks.
+
+    A writer whose clock is behind says so in the entry. A false time says nothing. Nor does an entry of an earlier
+    version, which is a remark up to the entry ``confirmed``, the head that somebody kept after it.
+    """
+    problems, remarks = list[str](), list[str]()
+    for before, entry in pairwise(entries):
+        seconds = entry.behind_of(before)
+        words = f"{entry.words()} is {seconds:,} s earlier than the entry before it ({before.time})"
+        if seconds and seconds == entry.behind:
+            remarks.append(f"{words}, as it says: the clock of its writer was behind")
+        elif seconds != entry.behind and entry.n <= confirmed:
+            remarks.append(f"{words}, and the head that you kept is a later entry")
+        elif seconds != entry.behind:
+            problems.append(
+                f"{words}, and says {entry.behind:,} s: a time is false, or an earlier version wrote it after a clock "
+                "was set back. If its writer confirms it, keep `evenhand log head` and give --head from now on"
+            )
+    return problems, remarks
 
 
 def _faulty(lake: Lake, problems: Sequence[str]) -> IntegrityError:
@@ -403,7 +527,9 @@ def certificate_problems(lake: Lake, run: str, manifest: dict[str, Any], log_ent
     if entry.manifest_sha256 != digest_of(manifest):
         yield f"manifest of {run} is not the one that was logged on {entry.time[:10]} (entry {entry.n})"
     noted = lake.storage.read(logged_path(run))
-    if entry.text != log.BEFORE_THE_LOG and noted != _note(entry):
+    # without it, and without a later entry, an audit ended between its entry and this file: the log alone counts
+    is_open = noted is None and entry.n == log.last_number(lake)
+    if entry.text != log.BEFORE_THE_LOG and noted != _note(entry) and not is_open:
         where = lake.storage.where(logged_path(run))
         yield f"{where} is missing or is not the file that was written; run the audit again"
     mark, marks_marked = lake.storage.read(mark_of(run)), log.newest(log_entries, ("protected", "unprotected"))
@@ -612,11 +738,12 @@ def _require_manifest(lake: Lake, run: str) -> None:
     """Raise if a run lost its manifest, as opposed to one that never existed."""
     named = run not in ("", "..") and PurePosixPath(run).name == run
     manifest = f"runs/{run}/manifest.json"
-    if not named or lake.storage.exists(manifest):
+    if not named or lake.storage.glob(manifest):
         return
     if lake.storage.exists(f"runs/{run}") or lake.storage.exists(f"reports/{run}"):
+        state = "is no file" if lake.storage.exists(manifest) else "is missing"
         raise IntegrityError(
-            f"{lake.storage.where(manifest)} is missing; restore it from a copy, or run that audit again to rewrite "
+            f"{lake.storage.where(manifest)} {state}; restore it from a copy, or run that audit again to rewrite "
             "it. If `evenhand gc` was stopped while it removed this run, run it again"
         )
 

@@ -1,7 +1,7 @@
 """Modes of a lake's files: readable by their owner alone, or by a group too where EVENHAND_GROUP_READ is 1.
 
 Scope: the umask of processes that write, and files of a lake that were written without it. Reviewers' packs under
-``restricted``, and vintages of lenders' own submissions, are never readable by a group.
+``restricted``, tables under ``uploads``, and vintages of lenders' own submissions, are never readable by a group.
 """
 
 import os
@@ -72,5 +72,5 @@ def _modes(local: Path) -> Iterator[tuple[Path, int, int]]:
             continue
         if (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) and (path == local or not strange(local, path)):
             parts = path.relative_to(local).parts
-            restricted = parts[:1] == ("restricted",) or parts[0:3:2] == ("vintages", SUBMISSION)
+            restricted = parts[:1] in (("restricted",), ("uploads",)) or parts[0:3:2] == ("vintages", SUBMISSION)
             yield path, stat.S_IMODE(mode), _OTHERS if restricted else denied

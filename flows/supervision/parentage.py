@@ -3,10 +3,12 @@
 The id of the parent is looked at twice a second. Linux's PR_SET_PDEATHSIG is bound to the thread that started the
 child, and fires when that thread ends. Workers of stages wait for their parent in ``flows.concurrency.workers``.
 
-As a program it runs another module that ends so: ``python parentage.py PID MODULE ...``. It is called by its path, as
-that module may run where this package is not found.
+As a program it runs another module that ends so: ``python -P parentage.py PID MODULE ...``. It is called by its path,
+as that module may run where this package is not found; and with ``-P``, as no file of its folder is a module of that
+program.
 """
 
+import gc
 import os
 import runpy
 import signal
@@ -23,7 +25,7 @@ _GONE = 5
 
 def ended_with(module: str) -> list[str]:
     """The words that run a module of Python as a program which ends with this process."""
-    return [sys.executable, __file__, str(os.getpid()), module]
+    return [sys.executable, "-P", __file__, str(os.getpid()), module]
 
 
 def end_with(parent: int) -> None:
@@ -47,7 +49,7 @@ def _watch(parent: int) -> None:
 
 if __name__ == "__main__":
     _, parent_pid, name, *rest = sys.argv
-    sys.path.pop(0)  # the folder of this file, whose names are no modules of that program
     end_with(int(parent_pid))
     sys.argv = [name, *rest]
+    gc.set_threshold(100_000, 50, 50)  # libraries that load leave little to collect: a sixth of the start of a server
     runpy.run_module(name, run_name="__main__", alter_sys=True)

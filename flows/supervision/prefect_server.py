@@ -22,8 +22,9 @@ import httpx
 import psutil
 from filelock import FileLock, Timeout
 
+import flows
 from flows.supervision.parentage import ended_with
-from flows.supervision.prepare import seed_database
+from flows.supervision.prepare import is_migrated, seed_database
 from flows.supervision.shutdown import shielded_children
 from schemas.errors import EvenhandError, InfrastructureError
 from tasks.lake.storage import storage_at
@@ -242,6 +243,11 @@ _PLAN_SECONDS = 2
 """How often the server looks for schedules without a run; Prefect's own default is a minute."""
 _EMBEDDED: Final = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
 """What Prefect gives the server that it starts for one process."""
+_PLACES: Final = ("_HOME", "_PATH")
+"""Ends of the names of Prefect's settings that are files or folders."""
+_DATABASE: Final = "_DATABASE_"
+_PROFILES: Final = "_PROFILES_"
+"""In names of settings by which a user may name another database, which may have to be migrated. So may a profile."""
 LIGHT: Final[Mapping[str, str]] = {
     "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_ENABLED": "false",
     "PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED": "false",
@@ -259,13 +265,26 @@ environment may set each otherwise. The recorder of task runs stays."""
 def embedded_server(password: str) -> tuple[Server, str]:
     """Start a server on a free loopback port with the environment of this process; its process and the URL of its API.
 
-    What it logs goes where this process logs. Whoever asks it for anything has to give ``password``, since every
-    account of the machine reaches its port: a deployment that is made there is code that runs as this user.
+    It works in PREFECT_HOME, and finds modules in the folders of the code alone: neither a ``prefect.py`` nor a
+    ``prefect.toml`` of the user's working directory is part of it. Relative paths in the environment are those of this
+    process. What it logs goes where this process logs. Whoever asks it for anything has to give ``password``, since
+    every account of the machine reaches its port: a deployment that is made there is code that runs as this user.
     """
     port = _free_port()
     settings = {**_EMBEDDED, "PREFECT_SERVER_API_AUTH_STRING": password}
     environment = {**LIGHT, **os.environ, **settings}
-    return _started(port, environment), f"http://127.0.0.1:{port}/api"
+    for name, value in os.environ.items():
+        if name.startswith("PREFECT_") and name.endswith(_PLACES) and value and not value.startswith("~"):
+            environment[name] = os.path.abspath(value)  # noqa: PTH100 links stay as the user has them
+    modules = [os.path.abspath(path) for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]  # noqa: PTH100
+    environment["PYTHONPATH"] = os.pathsep.join(modules)
+    home = Path(environment["PREFECT_HOME"]).expanduser()
+    home.mkdir(parents=True, exist_ok=True)
+    names_another = any(part in name for name in os.environ for part in (_DATABASE, _PROFILES))
+    names_another = names_another or any(home.glob("*.toml"))
+    if not names_another and is_migrated(home):
+        environment[f"PREFECT_SERVER{_DATABASE}MIGRATE_ON_START"] = "false"
+    return _started(port, environment, cwd=home), f"http://127.0.0.1:{port}/api"
 
 
 def wait_for(server: Server, api: str) -> None:
@@ -317,7 +336,8 @@ def scratch_server(home: Path) -> Iterator[str]:
 
 def _started(port: int, environment: Mapping[str, str], **places: Any) -> Server:
     app = ["--factory", "prefect.server.api.server:create_app", "--lifespan", "on", "--log-level", "error"]
-    words = [*ended_with("uvicorn"), *app, "--host", "127.0.0.1", "--port", str(port)]
+    code = str(Path(flows.__file__).parents[1])  # else uvicorn looks for modules in the working directory first
+    words = [*ended_with("uvicorn"), *app, "--app-dir", code, "--host", "127.0.0.1", "--port", str(port)]
     return subprocess.Popen(words, env=environment, **places)  # noqa: S603 our own words
 
 

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 
@@ -24,8 +25,8 @@ def prepare() -> None:
     with tempfile.TemporaryDirectory() as home:
         settings = {"PREFECT_HOME": home, "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PREFECT_")} | settings
-        upgrade = [sys.executable, "-m", "prefect", "server", "database", "upgrade", "--yes"]
-        subprocess.run(upgrade, env=environment, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 our own words
+        upgrade = [sys.executable, "-P", "-m", "prefect", "server", "database", "upgrade", "--yes"]
+        subprocess.run(upgrade, env=environment, cwd=home, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 our own words
         draft = TEMPLATE.with_suffix(f".{os.getpid()}")
         with sqlite3.connect(Path(home) / "prefect.db") as connection:
             connection.execute("VACUUM INTO ?", (str(draft),))
@@ -40,6 +41,20 @@ def seed_database(home: Path) -> None:
         draft = database.with_suffix(f".{os.getpid()}")
         shutil.copyfile(TEMPLATE, draft)
         draft.replace(database)
+
+
+def is_migrated(home: Path) -> bool:
+    """Whether the database of a Prefect home is at the version of the prepared one: nothing is left to migrate."""
+    if not TEMPLATE.is_file():
+        return False
+    versions = []
+    for database in (TEMPLATE, home / "prefect.db"):
+        try:
+            with closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+                versions.append(connection.execute("SELECT version_num FROM alembic_version").fetchall())
+        except sqlite3.Error:
+            return False
+    return versions[0] == versions[1]
 
 
 if __name__ == "__main__":

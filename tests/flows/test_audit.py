@@ -455,9 +455,10 @@ def test_kill_9_during_any_stage_is_resumed_byte_for_byte(
     before = STAGES[: STAGES.index(stage)]
     for name in before:
         shutil.copytree(place / "lake" / "stages" / name, lake / "stages" / name)
+    (lake / "settings.yaml").write_text("lineage: {transport: file, path: lineage.ndjson}\n")
     process = start(place, lake, server)
     until = time.monotonic() + 120
-    while not list(lake.glob(f"locks/{stage}-*.lock")):  # the stage has begun
+    while not (list(lake.glob(f"locks/{stage}-*.lock")) and told(lake, "START", stage)):  # the stage has begun
         assert process.poll() is None
         assert time.monotonic() < until
         time.sleep(0.005)
@@ -469,6 +470,21 @@ def test_kill_9_during_any_stage_is_resumed_byte_for_byte(
     assert {path: (lake / path).stat().st_mtime_ns for path in kept} == kept  # finished stages were not repeated
     assert all(reference[path] == digest for path, digest in digests(lake).items())
     assert {Path(path).parts[1] for path in digests(lake)} == set(STAGES)
+    [killed, *_], [resumed] = told(lake, "START", ""), told(lake, "COMPLETE", "")
+    assert killed != resumed, "what was killed has its own id, and never ends"
+    assert told(lake, "START", stage).count(killed) > told(lake, "COMPLETE", stage).count(killed)
+    assert all(resumed in told(lake, "COMPLETE", name) for name in STAGES)
+
+
+def told(lake: Path, kind: str, stage: str) -> list[str]:
+    """The runs that have an event of a stage, or of the whole run, in the order of the events."""
+    file = lake / "lineage.ndjson"
+    lines = file.read_text().splitlines() if file.is_file() else []
+    events = [event for event in map(json.loads, lines) if event["eventType"] == kind]
+    if not stage:
+        return [event["run"]["runId"] for event in events if "parent" not in event["run"]["facets"]]
+    of_stage = [event for event in events if event["job"]["name"].split(".")[1:2] == [stage]]
+    return [event["run"]["facets"]["parent"]["run"]["runId"] for event in of_stage]
 
 
 @pytest.mark.long
@@ -484,7 +500,7 @@ def test_two_runs_of_the_same_audit_at_once(
     assert all(reference[path] == digest for path, digest in digests(lake).items())
 
 
-@pytest.mark.slow
+@pytest.mark.long  # its usual form is the audit of test_file_modes
 def test_without_a_server_the_embedded_api_serves(finished: tuple[Path, dict[str, object]], tmp_path: Path) -> None:
     place, said = finished
     lake = tmp_path / "lake"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import evenhand_process
+from conftest import evenhand
 from few_loans import between, few_loans, mean
 from served_lake import served
 from told_runs import told_runs
@@ -29,8 +29,8 @@ def test_a_warning_lets_its_year_go_on_and_a_critical_one_refuses_its_own(tmp_pa
     rows.to_csv(tmp_path / f"loans_{WARNED}.csv", index=False)
     rows.assign(income=rows["income"] + 40).to_csv(tmp_path / f"loans_{REFUSED}.csv", index=False)
     lake = Lake(tmp_path / "lake")
-    words = ("--years", f"{WARNED}-{REFUSED}", "--lake", lake.location, "--workers", "2", "--json")
-    done = evenhand_process("backfill", str(spec), *words, server=server)
+    words = ("--years", f"{WARNED}-{REFUSED}", "--lake", lake.location, "--runner", "threads", "--json")
+    done = evenhand("backfill", str(spec), *words, server=server)
     assert done.returncode == ExitCode.DATA_QUALITY, done.stderr
 
     warned, refused = attempts(lake, "few")

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from conftest import SPEC, evenhand_process, loans, spec_of
+from conftest import SPEC, evenhand, evenhand_process, loans, spec_of
 from lenders_of_loans import MIDDLE, YEAR, write_lenders
 from loans_by_year import BREACH, WITHIN, write_years, yearly_spec
 
@@ -99,7 +99,7 @@ def test_every_year_is_a_sub_flow_run_with_its_stages(
     monkeypatch.setenv("EVENHAND_REPORTS_URL", "https://audits.example")
     path, lake, years = write_years(tmp_path), tmp_path / "lake", (WITHIN, BREACH)
     words = ("backfill", str(path), "--years", f"{WITHIN},{BREACH}", "--lake", str(lake), "--runner", runner)
-    done = evenhand_process(*words, server=server)
+    done = evenhand(*words, server=server)
     assert done.returncode == 1, done.stderr
     runs = sub_flows(server, lake)
     assert {name: run["state_name"] for name, run in runs.items()} == {
@@ -126,7 +126,8 @@ def test_a_small_partition_is_one_task_run_and_its_back_fill_says_where_its_stag
 ) -> None:
     path, lake = write_lenders(tmp_path), tmp_path / "lake"
     words = ("backfill", str(path), "--years", str(YEAR), "--lake", str(lake), "--by-value", MIDDLE)
-    done = evenhand_process(*words, server=server)
+    words = (*words, "--runner", "threads")
+    done = evenhand(*words, server=server)
     assert done.returncode in RAN, done.stderr
     (run,) = flow_runs(server, lake)
     assert [*graph(server, run["id"])] == [f"lenders {YEAR} {MIDDLE}"]
@@ -142,7 +143,8 @@ def test_a_partition_with_enough_rows_is_a_sub_flow_run_with_its_stages(
     monkeypatch.setenv("EVENHAND_SUB_FLOW_ROWS", "300")
     path, lake = write_lenders(tmp_path), Lake(tmp_path / "lake")
     words = ("backfill", str(path), "--years", str(YEAR), "--lake", lake.location, "--by-value", MIDDLE)
-    done = evenhand_process(*words, server=server)
+    words = (*words, "--runner", "threads")
+    done = evenhand(*words, server=server)
     assert done.returncode in RAN, done.stderr
     [(name, run)] = sub_flows(server, tmp_path / "lake").items()
     assert name == f"lenders {YEAR} {MIDDLE}"

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import in_process
 import pytest
 from conftest import REPOSITORY, environment
 from lake_of_runs import NEW, OLD, OTHER, lake_of_runs
@@ -43,8 +44,8 @@ def completed(place: Path, *words: str) -> list[str]:
     """What bash would be offered for the last word."""
     line = {"COMP_WORDS": "\n".join(["evenhand", *words]), "COMP_CWORD": str(len(words))}
     asked = given(place, **line, _EVENHAND_COMPLETE="complete_bash")
-    done = subprocess.run([place / "evenhand"], env=asked, cwd=place, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
+    done = in_process.run((), asked, place)
+    assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split()
 
 

@@ -113,6 +113,13 @@ def test_cells_that_are_not_read_are_told_by_column_and_end_with_4_above_5_perce
     assert len(vintages(Lake(tmp_path / "lake"))) == 1
 
 
+def test_an_amount_of_0_is_kept_and_told_with_its_rows(tmp_path: Path) -> None:
+    path = browser(tmp_path / "a.csv", [{"income": "0" if i < 3 else "71"} for i in range(8)])
+    done = add(path, tmp_path / "lake", "--geo", "IL")
+    assert "a.csv: income_usd is 0 in 3 rows, kept as a number: HMDA has NA for none" in done.stderr
+    assert "loan_amount_usd is 0" not in done.stderr
+
+
 def test_refused_rows_are_told_with_their_column(tmp_path: Path) -> None:
     cells = [{"income": "NULL"} if i < 2 else {} for i in range(50)]
     result = add(browser(tmp_path / "lar.csv", cells), tmp_path / "lake", "--geo", "TX")

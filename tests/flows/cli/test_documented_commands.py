@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from functools import cache
 from typing import Any
 
 import pytest
@@ -32,9 +33,14 @@ def shown(page: str) -> list[str]:
     return [each for each in found if not any(mark in each for mark in OMITTED)]
 
 
+@cache
+def _all_commands() -> Any:
+    return typer.main.get_command(app)
+
+
 def fault(words: list[str]) -> str:
     """Why a command line is not taken; empty where it is. Nothing is run."""
-    command: Any = typer.main.get_command(app)
+    command = _all_commands()
     while hasattr(command, "commands") and words and not words[0].startswith("-"):
         name, *words = words
         if name not in command.commands:

@@ -59,7 +59,7 @@ def test_counts_are_over_all_applications(tmp_path: Path) -> None:
     income = document["columns"]["income"]
     assert income == {
         **{"role": "feature", "kind": "number", "unit": "USD", "n": 3, "sum": 3007.5},
-        **{"missing": 2, "unread": 1},
+        **{"missing": 2, "unread": 1, "zeros": 0},
     }
     assert document["columns"]["purpose"]["counts"] == {"buy": 4, "fix": 1}
     assert document["columns"]["note"] == {"role": "excluded", "why": "free text"}

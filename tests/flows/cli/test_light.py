@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,24 +27,34 @@ def test_nothing_to_do_and_the_version_load_no_library_of_data() -> None:
     assert loaded("--version").isdisjoint({*HEAVY, *DATA})
 
 
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return lake_of_runs(tmp_path_factory.mktemp("light") / "lake").location
+
+
 @pytest.mark.parametrize("words", [["runs"], ["show"], ["show", "loans@2023"], ["measures"]], ids=" ".join)
-def test_reading_results_loads_no_method(words: list[str], tmp_path: Path) -> None:
-    lake = lake_of_runs(tmp_path / "lake")
-    assert loaded(*words, "--lake", lake.location).isdisjoint({*HEAVY, *METHODS})
+def test_reading_results_loads_no_method_and_takes_little_time_of_a_processor(words: list[str], lake: str) -> None:
+    modules: list[set[str]] = []
+    assert takes_less_than(1, lambda: modules.append(loaded(*words, "--lake", lake)))
+    assert modules[0].isdisjoint({*HEAVY, *METHODS})
 
 
-@pytest.mark.parametrize(("words", "seconds"), [(["--help"], 0.5), (["runs"], 1), (["show"], 1), (["measures"], 1)])
-def test_a_reading_command_takes_little_time_of_a_processor(words: list[str], seconds: float, tmp_path: Path) -> None:
-    """Of two tries; a machine at work takes up to twice what a quiet one does."""
-    lake = lake_of_runs(tmp_path / "lake").location
-    taken = []
+@pytest.mark.parametrize(("words", "seconds"), [(["--help"], 0.5), (["runs"], 1)])
+def test_a_command_with_its_start_takes_little_time_of_a_processor(words: list[str], seconds: float, lake: str) -> None:
+    command, given = [sys.executable, "-m", "flows.cli", *words], environment(None) | {"EVENHAND_LAKE": lake}
+    assert takes_less_than(seconds, lambda: subprocess.run(command, env=given, cwd=REPOSITORY, check=True))
+
+
+def takes_less_than(seconds: float, act: Callable[[], object]) -> bool:
+    """Whether one of two tries does; a machine at work takes up to twice what a quiet one does."""
     for _ in range(2):
         before = os.times()
-        given = environment(None) | {"EVENHAND_LAKE": lake}
-        subprocess.run([sys.executable, "-m", "flows.cli", *words], env=given, cwd=REPOSITORY, check=True)
+        act()
         after = os.times()
-        taken.append(after.children_user + after.children_system - before.children_user - before.children_system)
-    assert min(taken) < 2 * seconds
+        taken = after.children_user + after.children_system - before.children_user - before.children_system
+        if taken < 2 * seconds:
+            return True
+    return False
 
 
 def test_status_loads_nothing_that_computes(tmp_path: Path) -> None:

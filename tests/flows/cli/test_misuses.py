@@ -123,7 +123,7 @@ MISUSES: dict[str, tuple[tuple[str, ...], int, tuple[str, ...]]] = {
     ),
     "a table that is not there": (("init", "nowhere.csv"), 2, ("no file at 'nowhere.csv'", "give its path")),
     "a binary file to draft from": (("init", "binary"), 4, ("NUL bytes", "save it as UTF-8")),
-    "an unknown benchmark": (("bench", "nobench"), 2, ("no benchmark 'nobench'", "'fgce'")),
+    "an unknown benchmark": (("bench", "nobench"), 2, ("no benchmark 'nobench'", "fgce")),
 }
 
 

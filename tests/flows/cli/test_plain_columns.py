@@ -6,6 +6,7 @@ import subprocess
 import sys
 from itertools import takewhile, zip_longest
 
+import in_process
 import pytest
 from conftest import REPOSITORY, environment
 from loans_by_year import ABSENT, BREACH, LACKING, ONE_SIDED, WITHIN, write_years, yearly_spec
@@ -32,12 +33,23 @@ def place(tmp_path_factory):
 
 def piped(*words, columns):
     """What a command writes to a real pipe."""
-    kept = {k: v for k, v in environment(None).items() if k != "COLUMNS"}
-    given = kept if columns is None else {**kept, "COLUMNS": columns}
+    given = _given(columns)
     command = [sys.executable, "-m", "flows.cli", *words]
     done = subprocess.run(command, env=given, cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
     assert "Traceback" not in done.stderr
     return done.stdout.splitlines()
+
+
+def printed(*words, columns):
+    """The same in this process, to a file."""
+    done = in_process.run(words, _given(columns), REPOSITORY)
+    assert "Traceback" not in done.stderr
+    return done.stdout.splitlines()
+
+
+def _given(columns):
+    kept = {k: v for k, v in environment(None).items() if k != "COLUMNS"}
+    return kept if columns is None else {**kept, "COLUMNS": columns}
 
 
 def rows_below(lines, title):
@@ -67,7 +79,7 @@ def test_status_has_one_line_a_year_with_one_reason(place, columns):
 
 
 def test_status_in_long_has_the_stages_and_whole_reasons(place):
-    rows = rows_below(piped("status", "--long", "--lake", str(place / "lake"), columns="20"), "years of yearly")
+    rows = rows_below(printed("status", "--long", "--lake", str(place / "lake"), columns="20"), "years of yearly")
     told = {row["year"]: row for row in rows}
     assert {year: row["state"] for year, row in told.items()} == STATES
     assert told[str(WITHIN)]["ingest"] == "stale input"
@@ -76,7 +88,7 @@ def test_status_in_long_has_the_stages_and_whole_reasons(place):
 
 def test_status_of_years_has_those_that_nobody_tried(place):
     words = ("status", "--years", f"{WITHIN}-{WITHIN + 1}", "--lake", str(place / "lake"))
-    rows = rows_below(piped(*words, columns="80"), "years of yearly")
+    rows = rows_below(printed(*words, columns="80"), "years of yearly")
     assert [(row["year"], row["state"]) for row in rows] == [
         (str(WITHIN), "stale"),
         (str(WITHIN + 1), "never audited"),
@@ -85,13 +97,13 @@ def test_status_of_years_has_those_that_nobody_tried(place):
 
 def test_plan_without_years_has_all_that_are_at_hand(place):
     words = ("plan", str(place / "yearly.yaml"), "--lake", str(place / "lake"))
-    rows = rows_below(piped(*words, columns="80"), "what a back-fill would run")
+    rows = rows_below(printed(*words, columns="80"), "what a back-fill would run")
     assert [row["year"] for row in rows] == [str(year) for year in (WITHIN, LACKING, ONE_SIDED, BREACH)]
 
 
 def test_plan_has_one_line_a_year_in_both_tables(place):
     words = ("--years", f"{WITHIN},{ONE_SIDED},{ABSENT}", "--lake", str(place / "lake"))
-    lines = piped("plan", str(place / "yearly.yaml"), *words, columns="80")
+    lines = printed("plan", str(place / "yearly.yaml"), *words, columns="80")
     first = rows_below(lines, "what a back-fill would run")
     second = rows_below(lines, "stage by stage")
     assert len(lines) == 4 + 2 * 3
@@ -112,7 +124,7 @@ def words_of(lines):
 def test_a_terminal_shows_tables_that_fit_it(place):
     """The same command on a terminal, which is 80 columns wide if it is a dumb one."""
     end, terminal = pty.openpty()
-    kept = {k: v for k, v in environment(None).items() if k != "COLUMNS"} | {"TERM": "dumb"}
+    kept = _given(None) | {"TERM": "dumb"}
     command = [sys.executable, "-m", "flows.cli", "status", "--lake", str(place / "lake")]
     process = subprocess.Popen(command, env=kept, cwd=REPOSITORY, stdin=terminal, stdout=terminal, stderr=terminal)
     os.close(terminal)
@@ -127,5 +139,5 @@ def test_a_terminal_shows_tables_that_fit_it(place):
     assert process.wait(timeout=60) == 0
     lines = shown.decode().replace("\r", "").splitlines()
     assert any(line.startswith("year") for line in lines)
-    assert words_of(lines) == words_of(piped("status", "--lake", str(place / "lake"), columns=None)), "none is broken"
+    assert words_of(lines) == words_of(printed("status", "--lake", str(place / "lake"), columns=None)), "none is broken"
     assert all(len(line) <= 80 or len(line.split()) == 1 for line in lines), "only a long word is wider"

@@ -1,11 +1,13 @@
 """Commands that read write nothing: on a read-only mount they work, and elsewhere no file, time or folder changes."""
 
+import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -100,6 +102,82 @@ def test_a_server_of_a_read_only_lake_answers(tmp_path: Path) -> None:
     finally:
         process.terminate()
         process.communicate()
+
+
+_OTHER = ("setpriv", "--inh-caps=-all", "--bounding-set=-all")
+"""Begins a command that is another user to files of ``nobody``: root without the right to pass over modes."""
+_NOBODY = 65534
+_DRIVER = """
+import json, os, sys
+from pathlib import Path
+import in_process
+done = [in_process.run(words, dict(os.environ), Path.cwd()) for words in json.loads(sys.argv[1])]
+print(json.dumps([[one.returncode, one.stderr] for one in done]))
+"""
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> Callable[[Path], Path]:
+    """Gives a lake to another user, and everybody the right to read it."""
+    if os.geteuid() or shutil.which("setpriv") is None or subprocess.run([*_OTHER, "true"]).returncode:
+        pytest.skip("only root may become another user")
+
+    def given(lake: Path) -> Path:
+        copied = shutil.copytree(lake, tmp_path / "foreign")
+        for path in (copied, *copied.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+            os.chown(path, _NOBODY, _NOBODY)
+        refused = subprocess.run([*_OTHER, "touch", str(copied / "probe")], capture_output=True)
+        assert refused.returncode, "this user is not kept out"
+        return copied
+
+    return given
+
+
+@pytest.mark.slow
+def test_another_user_with_read_rights_reads_and_writes_nothing(
+    tmp_path_factory: pytest.TempPathFactory, foreign: Callable[[Path], Path]
+) -> None:
+    place, run = audited(tmp_path_factory)
+    lake = foreign(place / "lake")
+    words = [["verify", run], ["log", "verify"], ["show"], ["runs"], ["measures", run], ["report", run, "--check"]]
+    words += [["sql", "SELECT count(*) FROM published_measures"], ["note", run, "a text", "--as", "Ann Lee"]]
+    before = tree(lake)
+    paths = {"PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'tests/material'}"}
+    commands = json.dumps([[*word, "--lake", str(lake)] for word in words])
+    done = subprocess.run(
+        [*_OTHER, sys.executable, "-P", "-c", _DRIVER, commands],
+        cwd=REPOSITORY, env=environment(None) | paths, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    *read, noted = json.loads(done.stdout)
+    assert [(code, error) for code, error in read if code] == []
+    assert (noted[0], "Permission denied" in noted[1]) == (5, True), noted
+    assert tree(lake) == before
+
+
+@pytest.mark.slow
+def test_a_server_of_another_users_lake_answers_and_writes_nothing(
+    tmp_path: Path, foreign: Callable[[Path], Path]
+) -> None:
+    lake = foreign(lake_of_runs(tmp_path / "lake").root)
+    before = tree(lake)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [*_OTHER, sys.executable, "-m", "flows.cli", "serve", "--port", str(port), "--lake", str(lake)]
+    process = subprocess.Popen(command, cwd=REPOSITORY, env=environment(None), stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        address = process.stdout.readline().strip()
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with opener.open(address) as answer:
+            assert answer.status == 200
+        with opener.open(f"http://127.0.0.1:{port}/runs/{NEW}") as answer:
+            assert answer.status == 200
+    finally:
+        process.terminate()
+        process.communicate()
+    assert tree(lake) == before
 
 
 def test_modes_are_never_changed_outside_of_the_lake(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ import pytest
 from audited_loans import audited
 from conftest import SPEC, evenhand, loans
 
+from flows.cli.robustness import gain_sentence
+
 
 @pytest.fixture(scope="module")
 def spec(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -35,7 +37,7 @@ def test_power_prints_every_size_of_harm_and_writes_the_same_bytes_for_the_same_
     assert all(row["outside"] + row["within"] + row["inconclusive"] == pytest.approx(1) for row in rows)
     assert {row["question"] for row in rows} == {"similar_applicants", "approval_rates"}
     assert "none (false alarms)" in out
-    assert "Black: harm of 10 points would be outside in" in out
+    assert "Similar applicants, Black: harm of 10 points would be outside in" in out
     assert not (spec.parent / "no-lake").exists()
 
 
@@ -84,6 +86,8 @@ def test_stability_prints_48_choices_and_writes_them(tmp_path_factory: pytest.Te
     counts = {state: sum(row["state"] == state for row in rows) for state in ("outside", "within", "inconclusive")}
     state, n = max(counts.items(), key=lambda pair: pair[1])
     assert f"Black: {state} in {n} of 48 choices of form, columns, files and estimator" in done.stdout
+    assert "points of approval [95 %]" in done.stdout
+    assert "states are one-sided at 5 %" in done.stderr
     drawing = (tmp_path / "c.svg").read_text()
     assert drawing.startswith("<svg")
     assert "limit" in drawing
@@ -103,3 +107,65 @@ def test_stability_says_what_is_wrong(
     place, _ = audited(tmp_path_factory)
     done = evenhand("stability", *arguments, "--lake", str(place / "lake"))
     assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("low", "above", "start", "words"),
+    [
+        (
+            0.01,
+            5,
+            "Black: candidate 7 of 12 raises",
+            "by 0.040 (95 % interval 0.010 to 0.080). The interval is above zero",
+        ),
+        (0.01, 2, "Black: no firm gain. Candidate 7", "in only 2 of 5 splits"),
+        (-0.01, 1, "Black: no gain is shown (not_above_zero, -0.010 to 0.080)", "in 1 of 5 splits"),
+    ],
+)
+def test_a_gain_of_few_splits_is_not_firm(low: float, above: int, start: str, words: str):
+    gain = {"group": "Black", "candidates": 12, "chosen": 7, "splits": 5, "splits_above": above, "low": low}
+    gain |= {"high": 0.08, "above_zero": low > 0, "reason": "" if low > 0 else "not_above_zero"}
+    gain |= {"gain": 0.04 if low > 0 else None, "ratio": 0.8 if low > 0 else None}
+    sentence = gain_sentence(gain)
+    assert sentence.startswith(start)
+    assert words in sentence
+
+
+@pytest.mark.slow
+def test_alternatives_prints_the_gains_and_on_request_the_register(spec: Path, tmp_path: Path):
+    arguments = ("alternatives", str(spec), "--loss", "0.05", "--candidates", "12", "--lake", str(tmp_path / "lake"))
+    arguments = (*arguments, "--set", "methods.adjusted.estimators=[logit]", "--set", "bootstrap.draws=100")
+    done = evenhand(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert "Black" in {gain["group"] for gain in found["gains"]}
+    for gain in found["gains"]:
+        assert (gain["candidates"], gain["loss"]) == (12, 0.05)
+        assert gain["gain"] is None or gain["low"] > 0
+    assert "register" not in found
+    again = evenhand(*arguments, "--register")  # the lake holds it, and nothing is computed again
+    assert again.returncode == 0, again.stderr
+    assert "Candidates on the choosing part" in again.stdout
+    assert "restricted" in again.stderr
+    assert [gain["group"] for gain in found["gains"] if gain_sentence(gain) not in again.stderr] == []
+    assert found["run"] in again.stdout
+
+
+@pytest.mark.slow
+def test_comparators_print_pairs_of_files_and_the_control_comparison(spec: Path, tmp_path: Path, server: str):
+    lake = ("--lake", str(tmp_path / "lake"))
+    methods = [word for name in ("cst", "cec", "gcfn", "fgce", "raguel") for word in ("--set", f"methods.{name}=null")]
+    audit = ("audit", str(spec), *lake, "--quiet", *methods, "--set", "methods.adjusted.splits=1")
+    assert evenhand(*audit, server=server).returncode in (0, 1, 3)
+    done = evenhand("findings", "--comparators", "2", "--format", "csv", *lake)
+    assert done.returncode == 0, done.stderr
+    assert "restricted: rows of persons" in done.stderr
+    assert "Denied applicants with an approved comparator" in done.stderr
+    header, *lines = done.stdout.splitlines()
+    assert header.startswith("protected_attribute,denied_row,rank,distance,group,row_id")
+    ranks = [line.split(",")[2] for line in lines]
+    assert set(ranks) == {"0", "1", "2"}
+    none = evenhand(*audit, "--set", "methods.adjusted.comparators=null", server=server)
+    assert none.returncode in (0, 1, 3)
+    empty = evenhand("findings", "--comparators", "2", "--format", "csv", *lake)
+    assert (empty.returncode, len(empty.stdout.splitlines())) == (0, 1)

@@ -46,8 +46,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         (["SELECT DATE '99999-12-31'"], 0, ""),
         (["SELECT 'infinity'::DATE", "--format=csv"], 0, ""),
-        (["SELECT ['infinity'::TIMESTAMP]", "--json"], 0, ""),
-        (["SELECT '\\xFF'::BLOB, INTERVAL 1 MONTH, 2::HUGEINT", "--json"], 0, ""),
+        (["SELECT ['infinity'::TIMESTAMP], '\\xFF'::BLOB, INTERVAL 1 MONTH, 2::HUGEINT", "--json"], 0, ""),
         (["SELECT '\udcff'"], 2, "the query failed: it is not UTF-8 text"),
         (["FROM measures", "--memory", "much"], 2, "--memory 'much' is no size of 1MB or more; give one such as 2GB"),
         (
@@ -165,16 +164,17 @@ def test_a_killed_command_leaves_no_process_of_its_query(lake: Path, tmp_path: P
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-x", "@x", "\tx", "\rx"])
-def test_csv_guards_text_that_a_spreadsheet_would_run_unless_it_is_for_machines(lake: Path, text: str) -> None:
-    query = "SELECT '" + text + "' AS \"=name\", -1.5 AS number, 'a\x1b[2Jb' AS controls"
+def test_csv_guards_text_that_a_spreadsheet_would_run_unless_it_is_for_machines(lake: Path) -> None:
+    texts = ("=1+1", "+1", "-x", "@x", "\tx", "\rx")
+    names = "'{}' AS \"=name\", -1.5 AS number, 'a\x1b[2Jb' AS controls"
+    query = " UNION ALL ".join(f"SELECT {names.format(text)}" for text in texts)
     words = ("sql", query, "--lake", str(lake), "--format", "csv")
-    shown = text.replace("\r", "\\x0d")
-    assert evenhand(*words).stdout == f"'=name,number,controls\n'{shown},-1.5,a\\x1b[2Jb\n"
+    shown = "".join("'" + text.replace("\r", "\\x0d") + ",-1.5,a\\x1b[2Jb\n" for text in texts)
+    assert evenhand(*words).stdout == f"'=name,number,controls\n{shown}"
     raw = evenhand(*words, "--raw").stdout
     assert list(csv.reader(io.StringIO(raw, newline=""))) == [
         ["=name", "number", "controls"],
-        [text, "-1.5", "a\x1b[2Jb"],
+        *([text, "-1.5", "a\x1b[2Jb"] for text in texts),
     ]
 
 

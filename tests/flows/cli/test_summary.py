@@ -189,6 +189,19 @@ def test_a_theory_is_a_line_of_state_effects_and_why(
     assert "None" not in found
 
 
+def test_a_price_outside_its_limit_is_named_in_the_line_of_its_question() -> None:
+    whole = WHOLE | {"state": "outside", "reason": "beyond the limit: Black (price)"}
+    row = ROW | {"value": 0.0, "low": -0.01, "high": 0.01, "state": "within"}
+    price = ROW | {"role": "adds", "measure": "rate_spread_effect", "limit": 0.1, "value": 0.3, "low": 0.2, "high": 0.4}
+    lines = [
+        line_of(printed([], [whole, row, price | {"state": state}]), "Similar applicants").split("\t")[-1]
+        for state in ("outside", "within")
+    ]
+    added = "; Black price +0.300 percentage points [+0.200, +0.400] (at most 0.1 percentage points)"
+    assert lines[0] == lines[1] + added
+    assert lines[1].startswith("beyond the limit: Black (price); Black +0.0 points")
+
+
 def test_rows_that_are_not_within_are_listed_on_request() -> None:
     rows = [
         WHOLE | {"state": "outside", "reason": "one group"},

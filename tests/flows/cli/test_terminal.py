@@ -1,6 +1,7 @@
 """What the consoles of the commands print: tables and progress, to a pipe and on a real terminal."""
 
 import io
+import json
 import logging
 import os
 import pty
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
-from flows.cli.terminal import Lines, PlainConsole, print_table, show_progress, visible
+from flows.cli.terminal import Lines, PlainConsole, ProgressFile, print_table, show_progress, visible
 from tasks.pipeline.progress import Course
 
 NAMES = ("year", "state", "why")
@@ -200,3 +201,33 @@ def test_a_log_line_is_made_visible(capsys: pytest.CaptureFixture[str]) -> None:
         log.handlers, log.propagate = before[0], before[1]
         log.setLevel(before[2])
     assert "\x1b" not in capsys.readouterr().err
+
+
+def test_progress_in_a_file_has_stage_time_left_and_what_was_forecast(tmp_path: Path) -> None:
+    clock, file = [100.0], tmp_path / "progress.json"
+    course = Course(("ingest", "adjust", "report"), (10.0, 600.0, 20.0), clock=lambda: clock[0], beside=True)
+    display = ProgressFile(file, 0.01)
+
+    def written(stage: int, lines: str = "") -> dict[str, object]:
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            document: dict[str, object] = json.loads(file.read_text()) if file.exists() else {}
+            if document.get("stage") == stage and lines in str(document.get("lines")):
+                return document
+            time.sleep(0.01)
+        raise AssertionError(file.read_text())
+
+    display.opened(course)
+    assert {name: written(0)[name] for name in ("stages", "left", "passed")} == {"stages": 3, "left": 643, "passed": 0}
+    course.began(1)
+    clock[0] = 105.0
+    assert written(1, "1 of 3 ingest, for ")["forecast"] == 643
+    course.ended(1)
+    course.began(2)
+    assert written(2)["left"] == pytest.approx(623 * 25 / 40)
+    course.ended(2)
+    course.began(3)
+    written(3)
+    course.ended(3)
+    assert written(3, "the run is published")["left"] is None
+    display.closed()

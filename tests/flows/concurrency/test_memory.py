@@ -78,7 +78,7 @@ def test_a_size_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch, text: str
 
 def test_without_it_four_fifths_of_what_a_container_leaves(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.delenv("EVENHAND_MEMORY", raising=False)
-    monkeypatch.setattr(free, "_GROUP", tmp_path)
+    monkeypatch.setattr("tasks.lake.storage._GROUPS", tmp_path)
     machine = free.allowed_mb()
     (tmp_path / "memory.current").write_text("1000000\n")
     (tmp_path / "memory.max").write_text("max\n")

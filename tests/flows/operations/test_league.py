@@ -11,6 +11,7 @@ from lake_of_lenders import LENDERS, add_run, lake_of_lenders, people, rate
 
 from flows.operations.league import document, linked_attributes, make_league, names_of
 from schemas.errors import IntegrityError, SpecError
+from tasks.ingest.vintages.panels import Lender
 from tasks.metrics.league.rows import Asked
 from tasks.metrics.publish.algorithm.profiles import POLICIES
 
@@ -175,15 +176,18 @@ def test_methods_that_asked_a_sample_are_said(tmp_path):
     assert {value: entrant.sampled for value, entrant in made.entrants.items()} == {"LEI0": "cst", "LEI1": ""}
 
 
-def test_names_are_those_of_the_table_beside_the_vintage(tmp_path):
+def test_names_are_those_of_the_panel_and_of_the_table_beside_the_vintage(tmp_path):
     (tmp_path / "applications").mkdir()
     named = pa.table({"lender_id": ["LEI0", "LEI1", None], "name": ["First Bank", None, "Nobody"], "rows": [1, 2, 3]})
     pq.write_table(named, tmp_path / "lenders.parquet")
     run = SimpleNamespace(spec={"source": {"vintage_file": str(tmp_path / "applications")}})
-    assert names_of([run, run], "lender_id") == {"LEI0": "First Bank"}
-    assert names_of([run], "state") == {}
-    assert names_of([SimpleNamespace(spec={"source": {"path": "a.csv"}})], "lender_id") == {}
-    assert names_of([SimpleNamespace(spec={"source": {"vintage_file": "/nowhere/a.parquet"}})], "lender_id") == {}
+    assert names_of([run, run], "lender_id", {}) == {"LEI0": "First Bank"}
+    assert names_of([run], "state", {}) == {}
+    assert names_of([SimpleNamespace(spec={"source": {"path": "a.csv"}})], "lender_id", {}) == {}
+    assert names_of([SimpleNamespace(spec={"source": {"vintage_file": "/nowhere/a.parquet"}})], "lender_id", {}) == {}
+    panel = {"LEI0": Lender("Old Bank"), "LEI2": Lender("Third Bank")}
+    assert names_of([run], "lender_id", panel) == {"LEI0": "First Bank", "LEI2": "Third Bank"}
+    assert names_of([run], "state", panel) == {}
 
 
 def test_one_measure_and_group(held):

@@ -3,7 +3,10 @@
 import json
 import os
 import shutil
+import signal
 import socket
+import stat
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +15,10 @@ import pytest
 from conftest import evenhand
 from lake_of_runs import lake_of_runs
 from retained_runs import ONE, lake_of, make
+from sealed_run import RUN, run_among_keys
 
 from flows.runs.index import places_path, runs_of
+from flows.runs.signatures import certify
 from schemas.errors import SpecError
 from tasks.lake.local_directory import clear, strange
 from tasks.lake.store import Lake
@@ -67,37 +72,27 @@ def named(told: dict[str, object]) -> set[str]:
 OWN = {"stages/measure/old", "unfinished/detect-old", "parts/old.json", "tmp/left"}
 
 
-@pytest.mark.parametrize(
-    "link",
-    [
-        "unfinished/link",
-        "stages/link",
-        "stages/measure/link",
-        "parts/link",
-        "tmp/link",
-        "locks/link",
-        "locks/link.lock",
-        "reports/link",
-        "restricted",
-        "vintages",
-    ],
+LINKS = (
+    *("unfinished/link", "stages/link", "stages/measure/link", "parts/link", "tmp/link", "locks/link"),
+    *("locks/link.lock", "reports/link", "restricted", "vintages"),
 )
-def test_a_link_to_a_folder_elsewhere_is_named_and_neither_followed_nor_removed(
-    lake: Lake, outside: Path, link: str
-) -> None:
-    before = content(outside)
-    (lake.root / link).symlink_to(outside)
-    os.utime(lake.root / link, (LONG_AGO, LONG_AGO), follow_symlinks=False)
+
+
+def test_a_link_to_a_folder_elsewhere_is_named_and_neither_followed_nor_removed(lake: Lake, outside: Path) -> None:
+    before, links = content(outside), [lake.root / link for link in LINKS]
+    for link in links:
+        link.symlink_to(outside)
+        os.utime(link, (LONG_AGO, LONG_AGO), follow_symlinks=False)
     listed = gc(lake.root)
     assert {each["path"] for each in listed["lake"]} == {str(lake.root / path) for path in OWN}  # type: ignore[attr-defined]
-    assert named(listed) == {str(lake.root / link)}
+    assert named(listed) == {str(link) for link in links}
     went = gc(lake.root, "--yes")
     assert (went["lake"], went["left_alone"]) == (listed["lake"], listed["left_alone"])
     assert content(outside) == before
-    assert (lake.root / link).is_symlink()
+    assert all(link.is_symlink() for link in links)
     assert [path for path in OWN if (lake.root / path).exists()] == []
     told = evenhand("gc", "--keep", "1", "--lake", str(lake.root)).stdout
-    assert f"left alone: {lake.root / link} is a link to {outside}" in told
+    assert [link for link in links if f"left alone: {link} is a link to {outside}" not in told] == []
 
 
 @pytest.mark.parametrize("folder", ["stages", "unfinished", "parts", "tmp", "locks", "reports"])
@@ -146,27 +141,76 @@ def bound(path: Path) -> None:
         os.chdir(here)
 
 
-@pytest.mark.parametrize("kind", STRANGE)
 @pytest.mark.parametrize("folder", ["stages", "stages/measure", "unfinished", "tmp", "locks", "parts"])
-def test_what_is_no_file_and_no_folder_is_named_and_all_else_goes(lake: Lake, kind: str, folder: str) -> None:
-    STRANGE[kind](lake.root / folder / "strange.lock")
+def test_what_is_no_file_and_no_folder_is_named_and_all_else_goes(lake: Lake, folder: str) -> None:
+    strange_paths = {kind: lake.root / folder / f"{kind}.lock" for kind in STRANGE}
+    for kind, path in strange_paths.items():
+        STRANGE[kind](path)
     told = gc(lake.root, "--yes")
-    assert named(told) == {str(lake.root / folder / "strange.lock")}
-    assert os.path.lexists(lake.root / folder / "strange.lock")
+    assert named(told) == {str(path) for path in strange_paths.values()}
+    assert all(os.path.lexists(path) for path in strange_paths.values())
     assert {each["path"] for each in told["lake"]} == {str(lake.root / path) for path in OWN}  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("kind", STRANGE)
-def test_commands_that_read_pass_over_what_is_no_file(tmp_path: Path, kind: str) -> None:
+def test_commands_that_read_pass_over_what_is_no_file(tmp_path: Path) -> None:
     lake = lake_of_runs(tmp_path / "lake")
     commands = (["status", "--json"], ["runs"], ["sql", "SELECT * FROM stage_runs ORDER BY ALL"])
     before = [evenhand(*command, "--lake", str(lake.root)) for command in commands]
     for folder in ("runs", "stages", "reports", "unfinished", "tmp", "locks", "locks/alive", "parts", "log", "alerts"):
         (lake.root / folder).mkdir(exist_ok=True)
-        STRANGE[kind](lake.root / folder / "strange.lock")
+        for kind, made in STRANGE.items():
+            made(lake.root / folder / f"{kind}.lock")
     after = [evenhand(*command, "--lake", str(lake.root)) for command in commands]
     assert [done.returncode for done in after] == [done.returncode for done in before] == [0, 0, 0]
     assert [done.stdout for done in after[1:]] == [done.stdout for done in before[1:]]
+
+
+def _link(path: Path) -> None:
+    """A link to the same content elsewhere: the bytes are right, and the place is not the lake's."""
+    elsewhere = Path(tempfile.mkdtemp()) / path.name
+    shutil.move(path, elsewhere)
+    path.symlink_to(elsewhere)
+
+
+NO_FILES: dict[str, Callable[[Path], object]] = {
+    "link": _link,
+    "loop": lambda path: (path.unlink(), path.symlink_to(path)),
+    "pipe": lambda path: (path.unlink(), os.mkfifo(path)),
+    "device": lambda path: (path.unlink(), os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 5))),
+}
+"""Takes the place of a file of the lake; the device is /dev/zero, which has no end."""
+_SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("sealed")
+    lake = run_among_keys(place, ("machine",), "eve")
+    certify(lake, RUN)
+    return place
+
+
+@pytest.mark.parametrize("kind", NO_FILES)
+@pytest.mark.parametrize("which", ["runs/*/manifest.json", "stages/measure/*/*.parquet", "log/000001.json"])
+def test_a_file_of_the_lake_that_is_none_is_named_by_verify_and_holds_nobody_up(
+    sealed: Path, tmp_path: Path, kind: str, which: str
+) -> None:
+    place = shutil.copytree(sealed, tmp_path / "place")
+    path = min((place / "lake").glob(which))
+    try:
+        NO_FILES[kind](path)
+    except PermissionError:
+        pytest.skip("only root may make a device")
+    command = ("log", "verify") if "log" in which else ("verify", RUN)
+    for words in (command, ("runs",), ("show", RUN)):
+        signal.alarm(_SECONDS)  # what reads a pipe, or a device to its end, never comes back
+        try:
+            done = evenhand(*words, "--lake", str(place / "lake"))
+        finally:
+            signal.alarm(0)
+        assert "fault of ours" not in done.stderr, done.stderr
+        if words == command:
+            assert (done.returncode, path.name in done.stderr) == (6, True), done.stderr
 
 
 def test_a_lake_whose_own_path_is_a_link_is_cleared_and_its_real_paths_are_listed(lake: Lake, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from conftest import REPOSITORY, evenhand, loans
 from few_loans import FEW
@@ -17,12 +18,18 @@ from served_lake import served
 from flows.launch.audit import run_audit
 from flows.outcome.conclusion import ending_of_run
 from flows.runs.disclosure import read_rows
-from flows.runs.index import not_shown_beside, run_of
-from flows.runs.released import sharing
-from schemas.tables.verdicts import PUBLICATION
+from flows.runs.index import run_of
+from flows.runs.released import OPEN, UNMATCHED, Door, door_of, sharing
+from schemas.tables.verdicts import (
+    FACTS,
+    PUBLICATION,
+    PUBLISHED_AGREEMENT_PAIRS,
+    PUBLISHED_FINDINGS,
+    published,
+)
 from tasks.lake import log
 from tasks.lake.store import Lake
-from tasks.pipeline.registry import read_spec
+from tasks.pipeline.registry import read_spec, tables_shown
 
 ROWS = 400
 
@@ -75,7 +82,7 @@ def test_three_denied_people_do_not_follow_from_two_releases_made_in_any_order(p
     published = {run: json.loads((place / "lake/reports" / run / "report.json").read_text()) for run in (first, second)}
     rows = [page["source"]["rows"]["value"] for page in published.values()]
     assert rows[0] - rows[1] == 3, "without the door the three are told"
-    assert not_shown_beside(Lake(lake), second) == [first]
+    assert door_of(Lake(lake), second).apart == (first,)
     done = evenhand("release", second, "--to", str(place / "second"), "--lake", lake)
     assert done.returncode == 0, done.stderr
     assert "restricted: " in done.stderr
@@ -87,6 +94,9 @@ def test_three_denied_people_do_not_follow_from_two_releases_made_in_any_order(p
     assert min(spans) >= 4, "a reader learns no count of the group to less than five"
     entries = [entry for entry in log.entries(Lake(lake)) if entry.event == "released"]
     assert [entry.run for entry in entries] == [first, released["run"]]
+    outcomes = [name for name, _ in _outcomes(Lake(lake), released["run"])]
+    assert bool(outcomes) == ("withheld whole" in done.stderr)
+    assert all(name in (place / "second/README.md").read_text() for name in outcomes)
     again = evenhand("release", second, "--to", str(place / "third"), "--lake", lake, "--json")
     assert json.loads(again.stdout)["run"] == released["run"], "the same coarser run, not a coarser one still"
 
@@ -101,6 +111,11 @@ def test_pages_alerts_and_artifacts_show_no_figures_of_a_run_that_could_be_subtr
     assert pages.get(f"/runs/{first}").status_code == 200
     for path in ("", "/measures.json", "/files.zip", "/quality", f"/compare/{first}"):
         assert pages.get(f"/runs/{second}{path}").status_code == 403, path
+    trend = pages.get("/audits/few/trend")
+    assert (trend.status_code, second in trend.text) == (200, False), "nor the change from the one to the other"
+    both = served(lake.location, restricted=True).get("/audits/few/trend").text
+    assert "rows" in both
+    assert len(both) > len(trend.text)
 
 
 @pytest.mark.slow
@@ -213,3 +228,63 @@ def test_a_released_run_stays_protected_and_is_kept(tmp_path: Path) -> None:
     assert (done.returncode, "stays protected" in done.stderr) == (2, True)
     gone = evenhand("gc", "--keep-runs", "1", "--lake", lake.location)
     assert OLD not in gone.stdout
+
+
+def test_tables_of_outcomes_are_withheld_whole_where_an_earlier_release_has_the_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {published(table).name for table in (*FACTS, *tables_shown())}
+    names |= {PUBLISHED_FINDINGS.name, PUBLISHED_AGREEMENT_PAIRS.name}
+    assert {*UNMATCHED} <= names, "each is a table of the declaration"
+    monkeypatch.setattr("flows.runs.released.UNMATCHED", ("published_pricing", "published_verdicts"))
+    lake = lake_of_runs(tmp_path / "lake", spec={"disclosure": {"profile": "public", "beside": [{"run": NEW}]}})
+    shut = Door(withheld=("published_verdicts",))
+    assert door_of(lake, OLD) == OPEN
+    log.append(lake, "released", run=NEW)
+    log.append(lake, "released", run=OLD)
+    assert (door_of(lake, NEW), door_of(lake, OLD)) == (OPEN, shut), "those that have rows; and the first has all"
+    pages = served(lake.location)
+    shown, whole = (pages.get(f"/runs/{run}/measures").text for run in (OLD, NEW))
+    assert ("Figures of the questions" in shown, "Figures of the questions" in whole) == (False, True)
+    digests = {a.table: a.sha256[:12] for part in run_of(lake, OLD).partitions for a in part.tables}
+    lineage = pages.get(f"/runs/{OLD}/lineage").text
+    assert digests["published_measures"] in lineage
+    assert digests["published_verdicts"] not in lineage, "a guess of its counts could be tried against it"
+    restricted = served(lake.location, restricted=True, by="Ann Lee").get(f"/runs/{OLD}/measures").text
+    assert "Figures of the questions" in restricted
+    shutil.rmtree(lake.root / "runs" / NEW)
+    assert door_of(lake, OLD).apart == (), "it left the house itself"
+
+
+def test_lists_and_search_tell_no_state_and_no_headline_of_a_run_that_is_not_shown(tmp_path: Path) -> None:
+    lake = lake_of_runs(tmp_path / "lake", spec={"disclosure": {"profile": "public"}})
+    site = served(lake.location).site
+    headline = site.known().runs[NEW].headline
+    log.append(lake, "released", run=OLD)
+    site.known(refresh=True)
+    pages = served(lake.location)
+    assert pages.get(f"/runs/{NEW}").status_code == 403
+    assert NEW in pages.get("/runs").text
+    assert NEW not in pages.get("/runs", params={"state": "outside"}).text
+    assert headline
+    assert NEW not in pages.get("/search", params={"q": headline}).text
+    assert "not shown" in pages.get("/audits/loans/years").text
+    open_pages = served(lake.location, restricted=True, by="Ann Lee")
+    assert NEW in open_pages.get("/runs", params={"state": "outside"}).text
+
+
+def test_a_withheld_table_takes_along_what_others_say_of_its_people() -> None:
+    measures = pa.table({"measure": ["denial_rate", "rate_spread_effect"], "n": [90, 12]})
+    shut = Door(withheld=("published_pricing",))
+    assert shut.through("published_pricing", measures).num_rows == 0
+    assert shut.through("published_measures", measures)["measure"].to_pylist() == ["denial_rate"]
+    assert OPEN.through("published_measures", measures) is measures
+    checks = pa.table({"expectation": ["x"], "elements": [1000], "unexpected": [0], "success": [True]})
+    named = Door(withheld=("published_validations",)).through("published_validations", checks)
+    assert named.to_pylist() == [{"expectation": "x", "elements": None, "unexpected": None, "success": True}]
+
+
+def _outcomes(lake: Lake, run: str) -> list[tuple[str, int]]:
+    """Tables of outcomes with rows, and their number."""
+    tables = [artifact for partition in run_of(lake, run).partitions for artifact in partition.tables]
+    return [(table.table, table.rows) for table in tables if table.table in UNMATCHED and table.rows]

@@ -228,7 +228,7 @@ def test_a_year_that_ends_while_it_is_looked_at_was_not_interrupted(place, tmp_p
     assert latest(lake, "yearly", WITHIN).state is YearState.WITHIN
 
 
-def test_the_protected_run_is_the_one_whose_standing_is_told(place, tmp_path):
+def test_the_protected_run_or_else_that_of_the_present_data_is_the_one_whose_standing_is_told(place, tmp_path):
     lake, year = Lake(tmp_path / "lake"), year_of_loans(WITHIN)
     year.to_csv(tmp_path / f"loans_{WITHIN}.csv", index=False)
     published = audit_year(yearly_spec(tmp_path), WITHIN, lake).run
@@ -241,15 +241,12 @@ def test_the_protected_run_is_the_one_whose_standing_is_told(place, tmp_path):
         assert (found.run, found.protected, found.state) == (published, True, "within")
         assert states(found) == ["ok"] * len(STAGES)
         audit_year(yearly_spec(tmp_path), WITHIN, lake)  # left alone
-
-
-def test_a_year_whose_former_data_came_back_is_whole(place, tmp_path):
-    lake, year, file = Lake(tmp_path / "lake"), year_of_loans(WITHIN), tmp_path / f"loans_{WITHIN}.csv"
-    for rows in (len(year), len(year) - 20, len(year)):
-        year.iloc[:rows].to_csv(file, index=False)
-        audited = audit_year(yearly_spec(tmp_path), WITHIN, lake)
+    protect(lake, published, False)
+    year.to_csv(tmp_path / f"loans_{WITHIN}.csv", index=False)  # the former data came back
+    again = audit_year(yearly_spec(tmp_path), WITHIN, lake)
     found = standing_of(lake, WITHIN)
-    assert (found.run, found.state, states(found)) == (audited.run, "within", ["ok"] * len(STAGES))
+    assert (found.run, found.protected, found.state) == (again.run, False, "within")
+    assert states(found) == ["ok"] * len(STAGES)
 
 
 def test_the_last_attempt_is_told_though_the_clock_was_set_back(place, tmp_path, monkeypatch):

@@ -36,6 +36,17 @@ def test_a_check_reads_as_in_the_report() -> None:
     assert row_words(CHECK) == "Approval rates, race: Black 0.74 [0.67, 0.81], at least 0.80"
 
 
+def test_a_check_of_a_price_says_so() -> None:
+    own = {"theory": "similar_applicants", "role": "adds", "measure": "rate_spread_effect", "scale": "linear"}
+    numbers = {"value": 0.3, "low": 0.2, "high": 0.4, "limit": 0.1, "side": "at_most"}
+    row = {**CHECK, **own, **numbers, "plain_low": None, "plain_high": None}
+    effect = "+0.300 percentage points [+0.200, +0.400], at most 0.1 percentage points"
+    assert row_words(row) == f"Similar applicants, price, race: Black {effect}"
+    assert (
+        checks(own | numbers).message(State.OUTSIDE).startswith("1 of 1 outside the limit; Similar applicants, price")
+    )
+
+
 def test_a_withheld_check_tells_no_number() -> None:
     row = {**CHECK, "withheld": True}
     assert row_words(row) == "Approval rates, race: Black withheld, at least 0.80"

@@ -7,7 +7,7 @@ import pytest
 from conftest import spec_of
 
 from flows.partitions import year_plan
-from flows.partitions.year_plan import BEND, Measured, Past, expected_cost, group_count, grown
+from flows.partitions.year_plan import BEND, Measured, Past, expected_cost, expected_steps, group_count, grown
 from schemas.audit.partition import By
 
 STEPS = ["ingest", "ablate", "detect cst"]
@@ -22,6 +22,13 @@ def spec(place):
 def test_the_same_rows_take_the_same(spec):
     cost = expected_cost(spec, STEPS, 1_000, [PAST])
     assert (cost.cpu_seconds, cost.peak_mb, cost.measured_here) == (15.0, 900.0, True)
+
+
+def test_a_step_without_a_run_takes_what_the_table_has_and_the_others_what_they_took(spec):
+    steps = expected_steps(spec, ["publish", *STEPS], 1_000, [PAST])
+    assert steps[1:] == [1.0, 4.0, 10.0]
+    assert 0 < steps[0] < 60
+    assert sum(steps) == pytest.approx(expected_cost(spec, ["publish", *STEPS], 1_000, [PAST]).cpu_seconds, abs=0.1)
 
 
 def test_growth_changes_at_the_bend():
@@ -120,7 +127,8 @@ def test_a_run_of_the_lake_goes_before_the_table(spec):
 
 def test_the_shipped_table_has_all_that_a_plan_needs():
     table = Measured.shipped()
-    assert len(table.runs) == len(table.full_runs) == 3
+    for runs in (table.runs, table.full_runs):
+        assert sum(bool(run.peak_mb) for run in runs) == sum("follow" in run.cpu_seconds for run in runs) == 3
     assert 0.5 < table.usable_share < 1
     assert 0.001 < table.yardstick_seconds < 1
     assert {"detect fgce", "detect cst", "detect gcfn", "adjust", "publish", "report"} <= set(table.runs[0].cpu_seconds)

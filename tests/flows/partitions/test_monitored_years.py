@@ -24,6 +24,8 @@ class Shelf:
     """A lake that holds tables of verdicts and nothing else."""
 
     location = "shelf"
+    storage = SimpleNamespace(glob=lambda _: ())
+    """Nothing was released or signed."""
 
     def __init__(self, tables):
         self.tables = tables

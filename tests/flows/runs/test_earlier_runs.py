@@ -5,11 +5,13 @@ import json
 import re
 from pathlib import Path
 
+import openpyxl
 import pyarrow as pa
 import pytest
 from audited_loans import audited
 from lake_of_runs import NEW, lake_of_runs
 
+from flows.outcome.alerts import text_of
 from flows.outcome.conclusion import ending_of_run
 from flows.outcome.ending import Name, checks_of, shown
 from flows.runs.first_page import first_page, summary
@@ -133,6 +135,11 @@ def _figures(text: str) -> list[str]:
     return re.findall(r"[-+]?\d+(?:\.\d+)?", text.replace("\N{MINUS SIGN}", "-"))
 
 
+def _sizes(text: str) -> list[float]:
+    """Numbers without their signs: a sentence has words for them."""
+    return [abs(float(figure)) for figure in _figures(text)]
+
+
 @pytest.mark.slow
 def test_verdict_terminal_json_and_message_of_one_run_agree(tmp_path_factory: pytest.TempPathFactory) -> None:
     place, run = audited(tmp_path_factory)
@@ -172,6 +179,21 @@ def test_verdict_terminal_json_and_message_of_one_run_agree(tmp_path_factory: py
     worst = next((row for row in checks.deciding if row_words(row) in ending.message), None)
     if ending.name is Name.OUTSIDE:
         assert worst is not None
-        assert shown(worst)["value [interval]"] in ending.message
+        assert shown(worst)["limit"] in ending.message
         assert shown(worst)["question"] == QUESTIONS[Theory(worst["theory"])].short
     assert ending.name == STATES[State(report["state"])].words or report["state"] in ("no_limit", "not_run")
+    compared = 0
+    for answer in report["questions"]:
+        for effect in answer["effects"]:
+            key = {"theory": answer["theory"], "protected_attribute": effect["attribute"], "group": effect["group"]}
+            line = row_words(next(row for row in rows if key.items() <= row.items()))
+            is_ratio = answer["theory"] == Theory.APPROVAL_RATES
+            figures = set(_sizes(line.split(": ", 1)[1].split(", at ")[0]))
+            assert figures <= set(_sizes(answer["against"] if is_ratio else answer["sentence"])), (line, answer)
+            compared += 1
+    assert compared, "a result prints figures"
+    book = openpyxl.load_workbook(Path(ending.report).parent / "measures.xlsx", read_only=True)
+    cells = {cell for line in book["Decide"].iter_rows(values_only=True) for cell in line}
+    assert {report["headline"]["words"]} | {answer["sentence"] for answer in report["questions"]} <= cells
+    assert {answer["question"] for answer in report["questions"]} <= cells
+    assert ending.message in text_of(ending)

@@ -125,7 +125,7 @@ def test_a_project_that_moved_is_named_until_it_is_audited_where_it_lies(copy: P
 def test_where_files_lie_is_in_no_report_and_in_no_manifest(audited: Path) -> None:
     lake = Lake(audited / "lake")
     [run] = run_ids(lake)
-    assert places(lake, run) == ((str(audited / "specs" / FILE),), "")
+    assert places(lake, run) == ((str(audited / "specs" / FILE),), "", ())
     naming = [
         file for file in lake.root.rglob("*") if file.is_file() and str(audited / "specs").encode() in file.read_bytes()
     ]

@@ -58,3 +58,16 @@ def test_files_of_any_year_count(apart: Path) -> None:
 
 def test_a_file_that_is_nowhere_is_looked_for_beside_the_spec(apart: Path) -> None:
     assert read(apart) == apart / "specs" / "loans.csv"
+
+
+def test_further_files_are_found_as_the_first_is_and_their_folders_identify_nothing(apart: Path) -> None:
+    text = SPEC.replace("    columns: [race]\n", "    columns: [race]\n    file: people.csv\n    key: id\n")
+    (apart / "specs" / "loans.yaml").write_text(text)
+    for name in ("loans.csv", "people.csv"):
+        (apart / "specs" / name).touch()
+    source = load_spec(apart / "specs" / "loans.yaml", {}).spec.source
+    assert [file.path for file in source.second_files] == [str(apart / "specs" / "people.csv")]
+    (apart / "specs" / "people.csv").rename(apart / "here" / "people.csv")
+    other = load_spec(apart / "specs" / "loans.yaml", {}).spec.source
+    assert [file.path for file in other.second_files] == ["people.csv"]
+    assert source.identifying() == other.identifying()

@@ -11,7 +11,8 @@ from exported_run import material
 from sealed_run import RUN, sealed_run
 
 from flows.runs.index import digest, made_later, read_manifest
-from flows.runs.report_files import note_made, report_anew
+from flows.runs.released import OPEN, Door
+from flows.runs.report_files import note_made, read_anew, report_anew
 from flows.runs.signatures import verify_run
 from schemas.errors import IntegrityError, SpecError
 from tasks.lake.store import Lake
@@ -54,6 +55,15 @@ def test_it_is_made_of_the_tables_of_the_manifest(lake: Lake, seen: list[Materia
     measures = pq.read_table(io.BytesIO(files["measures.parquet"]))
     assert set(measures["run"].to_pylist()) == {RUN}
     assert measures.num_rows == len(given.measures)
+
+
+def test_a_table_that_is_withheld_whole_comes_without_rows_and_no_other_one(lake: Lake) -> None:
+    whole, rest = (
+        dict(zip([table.name for table in stage.READ], read_anew(lake, RUN, shown)[0], strict=True))
+        for shown in (OPEN, Door(withheld=("published_measures",)))
+    )
+    assert whole["published_measures"].num_rows > 0
+    assert rest == whole | {"published_measures": whole["published_measures"].slice(0, 0)}
 
 
 def test_nothing_of_the_lake_changes(lake: Lake) -> None:

@@ -369,17 +369,27 @@ def test_a_run_from_before_the_keys_is_published_again_with_one(
     assert (code, "--signed-after '4' is no head" in told) == (2, True)
 
 
-def test_times_that_go_back_are_told(lake: Lake, place: Path) -> None:
+def test_a_time_that_goes_back_and_does_not_say_so_is_a_fault(lake: Lake, place: Path) -> None:
     first, *others = log.entries(lake)
     late = first.model_copy(update={"time": "2099-01-01T00:00:00Z", "signature": None})
     late = late.model_copy(update={"signature": log.required_signer(place / "machine").sign("log", late.content())})
     rewrite(lake, [late])
-    add(lake, "note", None, run=RUN, by="Cy Ode", text="after it")
+    after = add(lake, "note", None, run=RUN, by="Cy Ode", text="after it")
     code, told = command(lake, "log", "verify")
-    assert code == 0
-    assert (
-        "is earlier than the entry before it (2099-01-01T00:00:00Z): a clock was set back, or a time is false" in told
-    )
+    assert (code, "as it says: the clock of its writer was behind" in told) == (0, True), told
+    rewrite(lake, [late, after.model_copy(update={"behind": 0})])
+    code, told = command(lake, "log", "verify")
+    assert (code, "earlier than the entry before it (2099-01-01T00:00:00Z), and says 0 s: a time is false" in told) == (
+        6,
+        True,
+    ), told
+    head = log.head(lake)
+    code, told = command(lake, "log", "verify", "--head", f"{head.n}:{head.sha256}")
+    assert (code, "and the head that you kept is a later entry" in told) == (0, True), told
+    rewrite(lake, [first, after.model_copy(update={"time": first.time, "behind": 5})])
+    assert command(lake, "log", "verify")[0] == 6, "it says that it goes back, and does not"
+    rewrite(lake, [first.model_copy(update={"time": "2026-13-01T00:00:00Z"}), *others])
+    assert "000001.json is no entry of a log" in command(lake, "log", "verify")[1]
     rewrite(lake, [first.model_copy(update={"time": "yesterday"}), *others])
     code, told = command(lake, "log", "verify")
     assert (code, "000001.json is no entry of a log" in told) == (6, True)

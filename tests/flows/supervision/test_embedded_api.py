@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -14,10 +15,12 @@ import httpx
 import psutil
 import pytest
 from conftest import REPOSITORY, environment, evenhand, evenhand_process
+from few_loans import few_loans
 from filelock import FileLock
 from loans_by_year import WITHIN, write_years
 from stopping import LIMIT, MESSAGE, heed_signals, session
 
+from flows.supervision.prepare import TEMPLATE, is_migrated, seed_database
 from schemas.terms import ExitCode
 
 
@@ -57,7 +60,7 @@ def begun(words: list[str], lake: Path, stage: str) -> Iterator["subprocess.Pope
         process.wait()
 
 
-@pytest.mark.slow
+@pytest.mark.long  # its usual form is test_stopped_while_starting
 def test_ctrl_c_ends_an_audit_at_once_and_not_as_a_breach(words: list[str], tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     with begun(words, lake, "ingest") as process:
@@ -110,3 +113,46 @@ def test_a_list_of_what_would_go_does_not_wait_for_a_run(tmp_path: Path) -> None
         listed = evenhand("gc", "--keep", "1", "--lake", str(lake))
         assert listed.returncode == 0, listed.stderr
         assert "were not looked at; --yes sees to them" in listed.stdout
+
+
+TRAPS = ("prefect", "uvicorn", "numpy", "pandas", "tasks", "flows", "sqlite3", "selectors", "asyncio")
+DATABASE = '[{table}]\nconnection_url = "sqlite+aiosqlite:///{place}/theirs.db"\n'
+PROFILE = (
+    'active = "mine"\n[profiles.mine]\nPREFECT_API_DATABASE_CONNECTION_URL = "sqlite+aiosqlite:///{place}/mine.db"\n'
+)
+
+
+@pytest.mark.skipif(not TEMPLATE.is_file(), reason="no database was prepared")
+def test_a_database_of_another_version_is_migrated(tmp_path: Path) -> None:
+    assert not is_migrated(tmp_path)
+    seed_database(tmp_path)
+    assert is_migrated(tmp_path)
+    with sqlite3.connect(tmp_path / "prefect.db") as connection:
+        connection.execute("UPDATE alembic_version SET version_num = 'before'")
+    assert not is_migrated(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["prefect.db"]
+
+
+@pytest.mark.slow
+def test_no_file_of_the_working_directory_is_a_module_or_a_setting_of_the_server(tmp_path: Path) -> None:
+    """The embedded server and the fork server of an audit in a folder full of such names; the user's profile holds."""
+    spec = few_loans(tmp_path)
+    for name in TRAPS:
+        text = f"open({str(tmp_path / 'imported')!r}, 'a').write('{name} ')\nraise SystemExit('{name}')\n"
+        (tmp_path / f"{name}.py").write_text(text)
+    for file, table in (("prefect.toml", "server.database"), ("pyproject.toml", "tool.prefect.server.database")):
+        (tmp_path / file).write_text(DATABASE.format(table=table, place=tmp_path))
+    seed_database(tmp_path / "home")
+    (tmp_path / "home" / "prefect.db").rename(tmp_path / "mine.db")
+    (tmp_path / "home" / "profiles.toml").write_text(PROFILE.format(place=tmp_path))
+    words = [str(Path(sys.executable).with_name("evenhand")), "audit", spec.name, "--lake", "lake", "--jobs", "2"]
+    words += ["--until", "ingest"]
+    variables = environment(None) | {"PREFECT_HOME": "home"}
+    audited = subprocess.run(words, env=variables, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert not (tmp_path / "imported").exists(), (tmp_path / "imported").read_text()
+    assert audited.returncode == 0, audited.stderr
+    assert not (tmp_path / "theirs.db").exists()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["home", "lake"]
+    assert not (tmp_path / "home" / "home").exists()
+    with sqlite3.connect(tmp_path / "mine.db") as connection:
+        assert connection.execute("SELECT count(*) FROM flow_run").fetchone()[0] > 0

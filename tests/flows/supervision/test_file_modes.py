@@ -17,7 +17,14 @@ from schemas.terms import ExitCode
 from tasks.lake.store import Lake
 from tasks.pipeline.registry import read_spec
 
-FAST = ("methods.fgce=null", "methods.cst=null", "causal_graph={edges: []}", "model.kind=none", "bootstrap.draws=100")
+FAST = (
+    "methods.adjusted=null",
+    "methods.fgce=null",
+    "methods.cst=null",
+    "causal_graph={edges: []}",
+    "model.kind=none",
+    "bootstrap.draws=100",
+)
 
 
 def run(words, **settings):
@@ -37,6 +44,9 @@ def audited(tmp_path_factory):
     words = [word for pair in FAST for word in ("--set", pair)]
     done = run(["-m", "flows.cli", "audit", str(place / "loans.yaml"), "--lake", str(place / "lake"), *words])
     assert done.returncode in (0, 1, 3), done.stderr
+    assert "Traceback" not in done.stderr
+    (made,) = (place / "lake" / "runs").iterdir()
+    assert made.name in done.stdout
     return place / "lake"
 
 

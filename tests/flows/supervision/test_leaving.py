@@ -134,4 +134,4 @@ time.sleep(600)
 
 
 def test_words_of_another_program_name_this_process() -> None:
-    assert ended_with("uvicorn")[2:] == [str(os.getpid()), "uvicorn"]
+    assert ended_with("uvicorn")[3:] == [str(os.getpid()), "uvicorn"]

@@ -49,7 +49,7 @@ def test_there_are_thirty_moments() -> None:
     assert len(MOMENTS) == 30
 
 
-@pytest.mark.parametrize("moment", few_of(MOMENTS, usual=1, slow=3), ids=str)
+@pytest.mark.parametrize("moment", few_of(MOMENTS, usual=1, slow=2), ids=str)
 def test_ctrl_c_inside_a_stage(moment: tuple[str, float], warm: Warm, stops: Stops, tmp_path: Path) -> None:
     stops.add(_stopped(warm, stops.words, tmp_path, *moment))
 

@@ -68,7 +68,7 @@ def test_there_are_twenty_moments() -> None:
     assert len(MOMENTS) == 20
 
 
-@pytest.mark.parametrize("number", few_of(range(len(MOMENTS)), usual=1, slow=2))
+@pytest.mark.parametrize("number", few_of(range(len(MOMENTS)), usual=1, slow=1))
 def test_ctrl_c_while_an_audit_starts(number: int, stops: Stops, tmp_path: Path) -> None:
     moment, delay = MOMENTS[number]
     (stops.lake / "locks" / "embedded-api.lock").unlink(missing_ok=True)  # it is waited for

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.operations.retention import THREE_YEARS, lake_settings
+from flows.runs.lake_settings import THREE_YEARS, lake_settings
 from schemas.errors import SpecError
 from tasks.lake.store import Lake
 
@@ -26,6 +26,8 @@ def test_without_a_file_nothing_younger_than_three_years_goes(tmp_path: Path) ->
         ("retention: {keep_runs: 1, keep_runs: 2}\n", "'keep_runs' stands there twice"),
         ("retention: [\n", "not YAML"),
         ("retention: {keep_days: .inf}\n", "keep_days"),
+        ("lineage: {transport: http}\n", "the transport http needs the key 'url'"),
+        ("lineage: {transport: file, pth: x}\n", "no setting is called 'lineage.pth'; did you mean 'path'?"),
     ],
 )
 def test_a_fault_names_file_line_and_expectation(text: str, told: str, tmp_path: Path) -> None:
