@@ -151,6 +151,8 @@ class Bench:
         reps: int | None = None,
         form: str | None = None,
         options: Mapping[str, Any] | None = None,
+        *,
+        show: Callable[[Row], None] | None = None,
     ) -> list[Row]:
         """Measures, and returns the rows of the table.
 
@@ -161,6 +163,7 @@ class Bench:
             reps: Repetitions of simulations.
             form: The option of ``forms`` that is given.
             options: Options of ``takes``, with their values.
+            show: Gets each row once it is measured.
 
         Raises:
             SpecError: The limit on rows is too low.
@@ -177,7 +180,11 @@ class Bench:
         with tempfile.TemporaryDirectory() as place:
             Lake(Path(place)).require_space(self.disk, "the benchmark")
             lines = self.forms[form] if form else self.lines
-            rows_of_bench = list(lines(Room(Path(place), inside, rows, reps, options or {})))
+            rows_of_bench = []
+            for line in lines(Room(Path(place), inside, rows, reps, options or {})):
+                rows_of_bench.append(line)
+                if show:
+                    show(line)
         is_complete = rows is None or self.repeats or self.of_any_size
         return rows_of_bench if is_complete else [{**line, "target": None, "met": None} for line in rows_of_bench]
 
@@ -225,6 +232,20 @@ def timed_row(name: str, timings: Mapping[str, Any], what: str, **extra: Any) ->
     """Returns the row of a process: its rows, times and memory as far as it gave them, and more columns."""
     times = {column: timings.get(column) for column in ("seconds", "cpu_s", "peak_mb")}
     return row(name, timings["rows"], what, **{**times, **extra})
+
+
+def yardstick() -> dict[str, float]:
+    """Wall and CPU seconds of a fixed piece of work of Python and numpy: about one CPU second."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    rng = np.random.default_rng(1)
+    for _ in range(12):
+        values = rng.random(2_000_000)
+        np.sort(values)
+        np.cumsum(np.exp(-values))
+    total = 0
+    for number in range(8_000_000):
+        total += number & 7
+    return {"seconds": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
 
 
 def per_second(timings: Mapping[str, Any], rows: int | None = None) -> int:

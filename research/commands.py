@@ -10,7 +10,7 @@ import typer
 from typer.models import CommandInfo
 
 from flows.cli.options import load_spec, pair
-from flows.cli.terminal import console, print_rows, show_progress
+from flows.cli.terminal import console, errors, print_rows, show_progress
 from schemas.errors import SpecError
 from schemas.terms import ExitCode
 
@@ -24,8 +24,10 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 @contextmanager
 def shown(work: str) -> Iterator[None]:
     """Show how far it has come."""
+    from flows.supervision.shutdown import say_only_stopped
     from tasks.pipeline.progress import course_of, stage_began
 
+    say_only_stopped()  # nothing of it is kept
     show_progress()
     with course_of([work], [None]):
         stage_began(1)
@@ -38,7 +40,7 @@ def shown(work: str) -> Iterator[None]:
 
 app = typer.Typer()
 
-_FORM = "--group-as-input"
+_FORM, _WORTH, _PATTERNS = "--group-as-input", "--individuals", "--patterns"
 
 
 @app.command(epilog="Example: evenhand bench fgce --data DIR, or: evenhand bench overhead --spec SPEC.yaml")
@@ -46,7 +48,8 @@ def bench(
     name: Annotated[
         str,
         typer.Argument(
-            help="overhead, audit, lender, scale, forecast, ingest, twin, cost, verdicts, or a method, such as fgce."
+            help="overhead, audit, lender, validation, scale, forecast, ingest, twin, cost, ladder, verdicts, power, "
+            "planted, clusters, proxies, alternatives, or a method, such as fgce."
         ),
     ],
     spec: Annotated[Path | None, typer.Option(help="overhead: audit spec; the bundled boston1990 if left out.")] = None,
@@ -64,6 +67,12 @@ def bench(
         bool,
         typer.Option("--group-as-input", help="twin: the race is an input of the model, as it is not in the spec."),
     ] = False,
+    individuals: Annotated[
+        bool, typer.Option("--individuals", help="twin: what flags of single applicants are worth, against the truth.")
+    ] = False,
+    patterns: Annotated[
+        bool, typer.Option("--patterns", help="twin: how often each measure speaks, and which patterns there are.")
+    ] = False,
     gcfn: Annotated[bool, typer.Option("--gcfn", help="scale: audit with GCFN, too.")] = False,
     kill: Annotated[
         bool,
@@ -76,7 +85,11 @@ def bench(
         int | None, typer.Option(min=1, help="scale: partitions at a time; cores, at most four, if left out.")
     ] = None,
     reps: Annotated[
-        int | None, typer.Option(min=1, help="verdicts: planted lenders of each shape; 10 if left out.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="verdicts, power, planted, clusters, proxies, alternatives, twin with a form: draws of a line.",
+        ),
     ] = None,
     write: Annotated[
         Path | None, typer.Option(help="forecast: write the table that `evenhand plan` ships with to this file.")
@@ -94,6 +107,8 @@ def bench(
         "--rows": rows,
         "--reps": reps,
         _FORM: group_as_input,
+        _WORTH: individuals,
+        _PATTERNS: patterns,
     }
     options |= {"--gcfn": gcfn, "--kill": kill, "--runner": runner, "--workers": workers, "--write": write}
     _refuse_options_of_others(name, options)
@@ -103,11 +118,23 @@ def bench(
         result = overhead(load_spec(spec, dict(pair(s) for s in set_ or [])).spec)
     else:
         with shown(f"bench {name}"):
-            result = bench_of(name).run(data, rows, reps, form=_FORM if group_as_input else None, options=options)
+            forms = [form for form in (_FORM, _WORTH, _PATTERNS) if options[form]]
+            if len(forms) > 1:
+                raise SpecError(f"{forms[0]} and {forms[1]} are two benchmarks: give one of them")
+            form = forms[0] if forms else None
+            result = bench_of(name).run(data, rows, reps, form=form, options=options, show=_print_as_measured)
     if as_json:
         console.print_json(json.dumps(result))
     else:
         print_rows(console, f"bench {name}", result)
+
+
+def _print_as_measured(line: dict[str, Any]) -> None:
+    """Prints a row once it is measured, away from the table: some benchmarks take a quarter of an hour."""
+    facts = {"CPU s": line.get("cpu_s"), "MB": line.get("peak_mb"), "ratio": line.get("ratio")}
+    numbers = [f"{value:.3g} {unit}" for unit, value in facts.items() if isinstance(value, float | int)]
+    words = [str(line[column]) for column in ("data", "rows", "what", "found", "met") if line.get(column) is not None]
+    errors.print(", ".join([*words, *numbers]), markup=False, soft_wrap=True)
 
 
 def _refuse_options_of_others(name: str, options: dict[str, Any]) -> None:
@@ -115,7 +142,7 @@ def _refuse_options_of_others(name: str, options: dict[str, Any]) -> None:
     from research.bench.listing import BENCHES, options_of
 
     if name not in BENCHES:
-        raise SpecError(f"no benchmark {name!r}; known: {', '.join(map(repr, BENCHES))}")
+        raise SpecError(f"no benchmark {name!r}; known: {', '.join(BENCHES)}")
     for option, value in options.items():
         if value and option not in options_of(name):
             other = next(bench for bench in BENCHES if option in options_of(bench))

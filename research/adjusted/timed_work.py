@@ -16,11 +16,16 @@ from research.adjusted.bench import SCENARIOS, estimate_coverage
 from research.adjusted.textbooks import ladder_boston
 from research.benchmark import answer, peak_mb, timed
 from research.figures import texas_spec
+from schemas.audit.limits import SimilarLimits
 from schemas.tables.applications import DECISIONS
 from tasks.in_memory import tables_through
 from tasks.methods.adjusted.adjust.rows import cases, judged
 from tasks.methods.adjusted.adjust.settings import adjust_settings
+from tasks.methods.adjusted.algorithm.design import Control
+from tasks.methods.adjusted.algorithm.examined import Files, Rules, examine
+from tasks.methods.adjusted.algorithm.expected import LimitRule
 from tasks.methods.adjusted.algorithm.ladder import climb
+from tasks.methods.adjusted.algorithm.parts import Split, split_of_number
 from tasks.methods.adjusted.algorithm.streamed import Batch, Batches, fit_batches, fit_logit, logit_effects
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.numerics.arrays import Floats
@@ -33,6 +38,7 @@ SHARES = (0.7, 0.15, 0.1, 0.05)
 """Of the reference group, and of the others."""
 EFFECTS = (0.5, 0.2, 0.0)
 """Log odds of denial that groups add."""
+JUDGED_NUMBERS, JUDGED_CATEGORIES = 26, 4
 
 
 def generate(file: str, rows: str) -> dict[str, Any]:
@@ -121,6 +127,33 @@ def logit(file: str, rows: str) -> dict[str, Any]:
     }
 
 
+def judged_effect(rows: str) -> dict[str, Any]:
+    """The judged effect on one group with parts and carriers, of 26 numbers and 4 categories that are in memory."""
+    n, rng = int(rows), np.random.default_rng(SEED)
+    member, index = rng.random(n) < 0.25, np.full(n, -1.8)
+    controls = []
+    for place in range(JUDGED_NUMBERS):
+        values = rng.standard_normal(n) + (0.2 * member if place < 4 else 0.0)
+        index += (0.3 if place < 6 else 0.02) * values
+        controls.append(Control(f"number {place}", "number", values))
+    for place in range(JUDGED_CATEGORIES):
+        code = rng.choice(4, n, p=(0.4, 0.3, 0.2, 0.1)).astype(np.float64)
+        index += 0.1 * code
+        controls.append(Control(f"category {place}", "category", code, ("a", "b", "c", "d")))
+    numbers, categories = controls[: JUDGED_NUMBERS // 2], controls[JUDGED_NUMBERS:]
+    splits = [split_of_number(control.name, control.values) for control in numbers]
+    splits += [Split(control.name, control.categories, control.values.astype(np.int32)) for control in categories]
+    denied, none = rng.random(n) < 1 / (1 + np.exp(-index)), np.zeros(n, np.bool_)
+    files = Files(
+        denied, none, member.astype(np.int32), ("reference", "group"), 0, tuple(controls), splits=tuple(splits)
+    )
+    limits = SimilarLimits()
+    with timed() as times:
+        rules = Rules(LimitRule(limits.points, limits.times, limits.fifth, limits.least))
+        (examined,) = examine(files, rules, np.random.default_rng(SEED))
+    return {**times, "peak_mb": peak_mb(), "rows": n, "parts": len(examined.parts)}
+
+
 def family() -> dict[str, Any]:
     """The whole ladder on Boston 1990: all rungs, groups and estimators by the default settings."""
     applications = ladder_boston()
@@ -191,4 +224,4 @@ def _estimates(coefficients: Floats, covariance: Floats) -> dict[str, Any]:
 
 if __name__ == "__main__":
     with threadpool_limits(1):  # a second thread of linear algebra waits, at full speed, for a core that others use
-        answer(generate, linear, logit, family, coverage, texas, statsmodels_linear, statsmodels_logit)
+        answer(generate, linear, logit, judged_effect, family, coverage, texas, statsmodels_linear, statsmodels_logit)

@@ -1,9 +1,9 @@
 """Measures the added cost of verdicts and their intervals, on the applications of Texas in 2022.
 
-All steps of an audit run once as plain function calls. Each step that computes something for a verdict then runs twice
-in processes of its own, with that part under a clock and without it. ``ratio`` is a part's share of the CPU seconds of
-all steps. Memory is what the part adds to its step's peak, and what counts is by how much the largest peak of all
-steps grows. The refits of GCFN and CEC are off, as they are by default.
+All steps of an audit run once as plain function calls, each in a process of its own and with its parts under a clock.
+Each step that computes something for a verdict then runs without that part. ``ratio`` is a part's share of the CPU
+seconds of all steps. Memory is what the part adds to its step's peak, and what counts is by how much the largest peak
+of all steps grows. The refits of GCFN and CEC are off, as they are by default.
 
 Scope: runs and targets. The timed work: ``work.cost``.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from research.bench.timed_cost import PARTS, WITH, WITHOUT
-from research.benchmark import Bench, Room, Row, apart, at_most, row
+from research.benchmark import Bench, Room, Row, apart, at_most, row, yardstick
 from research.figures import TEXAS_FILE
 
 MOST_S, MOST_MB = 20.0, 300.0
@@ -24,18 +24,26 @@ _run = partial(apart, "research.bench.timed_cost")
 
 
 def _lines(room: Room) -> Iterator[Row]:
-    whole_run = _run("whole", room.data, room.place)
-    every, rows = sum(whole_run["steps"].values()), whole_run["rows"]
+    names = _run("step_names", room.data)["names"]
+    speed = yardstick()
+    yield row(TEXAS, None, "yardstick", **speed, found="one CPU second on a machine without other work")
+    runs, rows = {}, 0
+    for name in names:
+        run = runs[name] = _run("step", room.data, room.place, name, WITH)
+        rows = rows or run["rows"]  # ingest reads a file and no table
+        yield row(TEXAS, rows or None, f"step {name}", cpu_s=run["cpu_s"], peak_mb=run["peak_mb"])
+    every = sum(run["cpu_s"] for run in runs.values())
     yield row(TEXAS, rows, "all steps, of a method each or of all", cpu_s=every)
     total, largest = 0.0, dict.fromkeys((WITH, WITHOUT), 0.0)
     for name in dict.fromkeys(part.step for part in PARTS):
-        step_runs = {how: _run("step", room.data, room.place, name, how) for how in largest}
-        largest = {how: max(peak, step_runs[how]["peak_mb"]) for how, peak in largest.items()}
-        added = step_runs[WITH]["peak_mb"] - step_runs[WITHOUT]["peak_mb"]
-        for part in (part for part in PARTS if part.step == name):
-            took = step_runs[WITH]["parts"][part.name]
+        parts = [part for part in PARTS if part.step == name]
+        without = _run("step", room.data, room.place, name, WITHOUT) if any(p.can_be_left_out for p in parts) else None
+        peaks = {WITH: runs[name]["peak_mb"], WITHOUT: (without or runs[name])["peak_mb"]}
+        largest = {how: max(peaks[how], peak) for how, peak in largest.items()}
+        for part in parts:
+            took = runs[name]["parts"][part.name]
             total += 0.0 if part.within else took
-            memory = None if part.within or not part.can_be_left_out else added
+            memory = None if part.within or not part.can_be_left_out else peaks[WITH] - peaks[WITHOUT]
             yield row(TEXAS, rows, part.name, cpu_s=took, peak_mb=memory, ratio=took / every)
     yield row(TEXAS, rows, "all parts", cpu_s=total, ratio=total / every, **at_most(total, MOST_S, " s"))
     grown = largest[WITH] - largest[WITHOUT]

@@ -1,4 +1,4 @@
-"""Measures the logits of the ladder, the whole ladder, and the judged effect of two million drawn applications.
+"""Measures the logits of the ladder, the whole ladder, judged and fixed effects of two million applications.
 
 Every measurement runs in a process of its own. ``found`` has the passes over the rows.
 
@@ -34,6 +34,10 @@ def _lines(room: Room) -> Iterator[Row]:
     yield timed_row(DRAWN, timings, "the judged effect of every group", found=text, **met)
     met = at_most(timings["peak_mb"], MOST_MB, " MB")
     yield timed_row(DRAWN, {**timings, "seconds": None, "cpu_s": None}, "peak memory of that", **met)
+    timings = _run("places", min(room.limit, ROWS))
+    text = f"{timings['columns']} columns; {timings['before_mb']:.0f} MB before"
+    met = at_most(timings["peak_mb"], MOST_MB, " MB")
+    yield timed_row(DRAWN, timings, "the rung of fixed effects", found=text, **met)
 
 
 BENCH = Bench("ladder", _lines, fewest=FEWEST, why="every group needs ten denials", memory_mb=FREE_MB)

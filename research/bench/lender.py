@@ -1,7 +1,10 @@
-"""Times the audit of one lender by the shipped spec of HMDA: its stages, how many measures it has, what they cost.
+"""Times the audit of one lender by the shipped spec of HMDA, and the screening of all lenders of a year.
 
 The lender is drawn: some 1,320 usable rows in the layout of 2022, with all groups of the spec but those that no row
 belongs to. Stages are plain function calls in a process of their own, without GCFN, after a yardstick.
+
+The year is drawn, too: lenders by Zipf's law, each in areas of its own, and nothing is planted. Screening is that of
+`evenhand peers --all`: places of every lender with its peers, and its rate spreads.
 """
 
 import time
@@ -12,13 +15,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 import yaml
 
-from research.bench.audit import yardstick
-from research.benchmark import Bench, Room, Row, answer, apart, at_most, peak_mb, row
+from research.benchmark import Bench, Room, Row, answer, apart, at_most, peak_mb, row, timed, yardstick
 from research.figures import shipped
 from tasks.in_memory import call_plainly
 from tasks.ingest.synthetic.twin_files import write_nation
+from tasks.ingest.vintages.peers import screened
+from tasks.lake.storage import connected
 from tasks.pipeline.registry import read_spec
 from tasks.plan import plan
 
@@ -31,11 +36,19 @@ _RARE = {"derived_race": {"Joint": 29, "2 or more minority races": 61}, "derived
 """Groups that the drawn year lacks: one row of so many is of them."""
 _DECIDED = pa.array(["1", "2", "3"])
 LENDER = "a lender, drawn"
+NATION, LENDERS, AREAS, TRACTS = 12_200_000, 4_900, 400, 200
+"""Rows and lenders of a national year; areas, and tracts of an area."""
+MOST_SCREEN_S, MOST_SCREEN_MB = 60.0, 2_000.0
 
 
 def _lines(room: Room) -> Iterator[Row]:
-    rows = room.rows or ROWS
-    record = apart("research.bench.lender", "stages", room.place, rows)
+    yield from lender_rows(room.place, room.rows or ROWS)
+    yield from nation_rows(room)
+
+
+def lender_rows(place: Path, rows: int) -> Iterator[Row]:
+    """Stages and measures of a lender with so many rows, against their targets."""
+    record = apart("research.bench.lender", "stages", place, rows)
     usable, steps = record["usable"], record["steps"]
     yield row(LENDER, None, "yardstick", cpu_s=record["yardstick"]["cpu_s"], seconds=record["yardstick"]["seconds"])
     stage_seconds = sum(steps.values())
@@ -53,6 +66,20 @@ def _lines(room: Room) -> Iterator[Row]:
     measures, curves = record["measures"], record["curves"]
     text = f"{measures:,} measures, {curves:,} curves with {record['points']:,} points"
     yield row(LENDER, usable, "measures", found=text, **at_most(measures, MOST_MEASURES))
+
+
+def nation_rows(room: Room) -> Iterator[Row]:
+    """Places and prices of all lenders of a drawn national year, against time and memory."""
+    year = room.place / "nation.parquet"
+    draw_nation(year, NATION if room.rows is None else room.rows)
+    screening = apart("research.bench.lender", "screen", year)
+    times = {"cpu_s": screening["cpu_s"], "seconds": screening["seconds"]}
+    words = f"{screening['lenders']:,} lenders with 500 applications or more, {screening['priced']:,} with prices"
+    name = "a year of lenders, drawn"
+    target = at_most(screening["seconds"], MOST_SCREEN_S, " s")
+    yield row(name, screening["rows"], "places and prices of all", **times, found=words, **target)
+    memory = at_most(screening["peak_mb"], MOST_SCREEN_MB, " MB")
+    yield row(name, screening["rows"], "its memory", peak_mb=screening["peak_mb"], **memory)
 
 
 def stages(place: str, rows: str) -> dict[str, Any]:
@@ -112,6 +139,43 @@ def draw(file: Path, rows: int) -> dict[str, set[str]]:
     return {name: set(decided[name].unique().to_pylist()) for name in columns}
 
 
+def draw_nation(file: Path, rows: int) -> None:
+    """Writes so many rows with the columns that screening reads."""
+    u = [f"(hash(i, {place}) % 1000003) / 1000003.0" for place in range(10)]
+    races = "['White', 'White', 'White', 'Black or African American', 'Asian', 'Race Not Available']"
+    origins = "['Not Hispanic or Latino', 'Not Hispanic or Latino', 'Hispanic or Latino', 'Ethnicity Not Available']"
+    query = f"""
+        WITH drawn AS (
+            SELECT i, floor(pow({LENDERS + 1}, {u[0]}))::INT AS lender, floor({u[2]} * {TRACTS})::INT AS tract,
+                ['1', '1', '1', '2', '3', '3', '4', '6'][1 + floor(8 * {u[3]})::INT] AS action_taken
+            FROM range({rows}) AS t(i)
+        ), placed AS (
+            -- the smaller a lender, the fewer are its areas
+            SELECT *, hash(lender, floor({u[1]} * greatest(1, {AREAS} / lender))::INT) % {AREAS} AS area FROM drawn
+        )
+        SELECT 'LEI' || lpad(lender::VARCHAR, 17, '0') AS lender_id, 10000 + area AS msa_md, 'TX' AS state_code,
+            ['1', '1', '31', '4'][1 + floor(4 * {u[4]})::INT] AS loan_purpose,
+            ['1', '1', '1', '2'][1 + floor(4 * {u[5]})::INT] AS lien_status, '2' AS open_end_line_of_credit,
+            ['1', '1', '2', '3'][1 + floor(4 * {u[6]})::INT] AS loan_type, action_taken,
+            ((tract * 37 + area) % 100)::DOUBLE AS tract_minority_pct,
+            CASE WHEN action_taken = '1' THEN 3 * {u[8]} - 1 END AS rate_spread,
+            {races}[1 + floor(6 * {u[7]})::INT] AS derived_race,
+            {origins}[1 + floor(4 * {u[9]})::INT] AS derived_ethnicity
+        FROM placed
+    """  # noqa: S608 numbers of ours
+    with connected() as connection:
+        connection.execute(f"COPY ({query}) TO '{file}' (FORMAT parquet, COMPRESSION zstd)")
+
+
+def screen(file: str) -> dict[str, Any]:
+    """Screens every lender of the year: seconds, memory, and how many lenders there are."""
+    with connected() as connection, timed() as timings:
+        lenders = screened(connection, f"read_parquet('{file}')")
+    priced = len(lenders) - lenders["black_spread"].null_count
+    rows = pq.read_metadata(file).num_rows
+    return {**timings, "peak_mb": peak_mb(), "lenders": len(lenders), "priced": priced, "rows": rows}
+
+
 def _columns(file: Path) -> list[str]:
     with file.open(encoding="utf-8") as opened:
         return opened.readline().rstrip("\n").split("|")
@@ -120,4 +184,4 @@ def _columns(file: Path) -> list[str]:
 BENCH = Bench("lender", _lines, fewest=600, why="a lender with fewer has groups too small to compare", memory_mb=1_500)
 
 if __name__ == "__main__":
-    answer(stages)
+    answer(stages, screen)

@@ -160,6 +160,21 @@ def stricter_files(
     return draw
 
 
+def branch_files(harm: float) -> Callable[[np.random.Generator, int], Lender]:
+    """A strict branch of four, where most of the group apply; ``harm``: log odds that are added to a member's."""
+
+    def draw(rng: np.random.Generator, n: int) -> Lender:
+        applied = Applied.drawn(rng, n)
+        shares = (0.7, 0.1, 0.1, 0.1), (0.1, 0.3, 0.3, 0.3)
+        branch = np.where(applied.member, *(rng.choice(4, n, p=share) for share in shares)).astype(np.int32)
+        index = applied.index + np.array([0.8, 0.0, -0.2, 0.1])[branch]
+        lender = decided_files(applied, expit(index + harm * applied.member), expit(index))
+        few = Split("branch", numbered("branch", 4), branch, office=True)
+        return replace(lender, files=replace(lender.files, splits=(*lender.files.splits, few)))
+
+    return draw
+
+
 def areas_files(rng: np.random.Generator, n: int) -> Lender:
     """A rule blind to the group denies where most of the group live."""
     applied = Applied.drawn(rng, n)
@@ -286,4 +301,6 @@ SHAPES = (
         *(("through",), "refinancing", True),
     ),
     Shape("stricter, group later, harm", 6000, stricter_files(1.5, 0.8), (OUTSIDE,), (), ("part", "through"), "", True),
+    Shape("strict branch of four", 4000, branch_files(0.0), HONEST, ("through",)),
+    Shape("strict branch of four, harm", 4000, branch_files(1.0), (OUTSIDE,), ("through",), ("part",), harms=True),
 )

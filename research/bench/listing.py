@@ -9,7 +9,7 @@ OVERHEAD = "overhead"
 """The benchmark that takes an audit spec, and neither data nor a limit on rows."""
 BENCHES = (
     *(OVERHEAD, "audit", "lender", "validation", "scale", "forecast", *NAMES),
-    *("ingest", "twin", "cost", "ladder", "verdicts", "power", "planted", "clusters"),
+    *("ingest", "twin", "cost", "ladder", "verdicts", "power", "planted", "clusters", "proxies", "alternatives"),
 )
 
 

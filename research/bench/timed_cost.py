@@ -92,48 +92,35 @@ PARTS = (
 )
 
 
-def whole(data: str, folder: str) -> Mapping[str, Any]:
-    """CPU seconds of every step of an audit of Texas, which is run here to have what each step reads.
+def step_names(data: str) -> dict[str, Any]:
+    """Steps of an audit of Texas, in their order.
 
     Args:
         data: The directory that ``--data`` gives.
-        folder: A folder for it, a file for each table of a step.
     """
-    tables: dict[str, list[pa.Table]] = {}
-    took: dict[str, float] = {}
-    _alone()
-    for plan_step in plan(texas_spec(Path(data), UNASKED)).steps:
-        unread = {table.name for table in plan_step.unread}
-        parts_by_table = [[] if table.name in unread else tables.get(table.name, []) for table in plan_step.stage.reads]
-        tables_of_step = [
-            pa.concat_tables(parts) if parts else table.empty()
-            for table, parts in zip(plan_step.stage.reads, parts_by_table, strict=True)
-        ]
-        for number, table in enumerate(tables_of_step):
-            feather.write_feather(table, _file(folder, plan_step.name, number))
-        clock = time.process_time()
-        produced = plan_step.stage.function(*tables_of_step, settings=plan_step.settings)
-        took[plan_step.name] = time.process_time() - clock
-        for name, table in produced.unheld().items():
-            tables.setdefault(name, []).append(table)
-    return {"steps": took, "rows": tables["applications"][0].num_rows}
-
-
-def _file(folder: str, step_name: str, number: int) -> Path:
-    return Path(folder) / f"{step_name} {number}.feather"
+    return {"names": [planned.name for planned in plan(texas_spec(Path(data), UNASKED)).steps]}
 
 
 def step(data: str, folder: str, name: str, how: str) -> Mapping[str, Any]:
     """CPU seconds of one step and of its parts, and its peak memory, in a separate process.
 
+    With its parts it writes the tables that later steps read.
+
     Args:
-        data: As ``whole``.
-        folder: The folder with what it reads.
+        data: The directory that ``--data`` gives.
+        folder: The folder of the tables.
         name: The step.
         how: ``with`` its parts, or ``without`` them.
     """
-    planned = next(planned for planned in plan(texas_spec(Path(data), UNASKED)).steps if planned.name == name)
-    tables = [feather.read_table(_file(folder, name, number)) for number in range(len(planned.stage.reads))]
+    steps = plan(texas_spec(Path(data), UNASKED)).steps
+    at = next(number for number, planned in enumerate(steps) if planned.name == name)
+    planned = steps[at]
+    unread = {table.name for table in planned.unread}
+    tables = []
+    for table in planned.stage.reads:
+        files = [_file(folder, earlier.name, table.name) for earlier in steps[:at] if table.name not in unread]
+        held = [feather.read_table(file) for file in files if file.is_file()]
+        tables.append(pa.concat_tables(held) if held else table.empty())
     parts = [part for part in PARTS if part.step == name]
     used = dict.fromkeys((part.name for part in parts), 0.0)
     _alone()
@@ -145,8 +132,16 @@ def step(data: str, folder: str, name: str, how: str) -> Mapping[str, Any]:
                 elif not part.within and part.can_be_left_out:
                     patched.enter_context(_replaced(place, partial(_without, nothing=part.nothing)))
         clock = time.process_time()
-        planned.stage.function(*tables, settings=planned.settings)
-        return {"parts": used, "cpu_s": time.process_time() - clock, "peak_mb": peak_mb(), "rows": tables[0].num_rows}
+        produced = planned.stage.function(*tables, settings=planned.settings)
+        took = {"parts": used, "cpu_s": time.process_time() - clock, "peak_mb": peak_mb()}
+    if how == WITH:
+        for written, made in produced.unheld().items():
+            feather.write_feather(made, _file(folder, name, written))
+    return took | {"rows": tables[0].num_rows if tables else 0}
+
+
+def _file(folder: str, step_name: str, table: str) -> Path:
+    return Path(folder) / f"{step_name} {table}.feather"
 
 
 def _alone() -> None:
@@ -190,4 +185,4 @@ def _clocked(function: Function, used: dict[str, float], name: str) -> Function:
 
 
 if __name__ == "__main__":
-    answer(whole, step)
+    answer(step_names, step)

@@ -3,6 +3,7 @@
 Scope: one measurement a process. Runs and targets: ``ladder``.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from research.benchmark import answer, peak_mb, timed
 from tasks.methods.adjusted.algorithm.design import Applications, Block, Control, build_design, complete_rows
+from tasks.methods.adjusted.algorithm.estimators import PLACE, Rung, linear_rows
 from tasks.methods.adjusted.algorithm.examined import Files, Rules, examine
 from tasks.methods.adjusted.algorithm.expected import LimitRule
 from tasks.methods.adjusted.algorithm.ladder import climb
@@ -21,7 +23,7 @@ from tasks.numerics.statistics.regression import fit_logit
 
 SEED = 46
 GROUPS, SHARES = ("reference", "second", "third", "fourth", "fifth"), (0.62, 0.15, 0.12, 0.08, 0.03)
-BANDS, STATES = 10, 50
+BANDS, STATES, LENDERS = 10, 50, 400
 LIMITS = LimitRule(0.02, 0.5, 0.2, 0.005)
 
 
@@ -113,6 +115,31 @@ def judged(rows: str) -> dict[str, Any]:
     return {"rows": int(rows), "parts": parts, "before_mb": before, **times, "peak_mb": peak_mb()}
 
 
+def places(rows: str) -> dict[str, Any]:
+    """The linear fit with fixed effects of 400 lenders and errors by lender, with the design that it needs."""
+    of = applications_of(drawn(int(rows)))
+    sizes = np.random.default_rng(SEED).zipf(1.6, len(of.denied)) % LENDERS
+    lenders = Control("lender", "category", sizes.astype(np.float64), _names(LENDERS))
+    with_places = replace(of, blocks=(*of.blocks, Block(PLACE, (lenders,))), cluster=sizes.astype(np.int32))
+    before = peak_mb()
+    with timed() as times:
+        counted = complete_rows(with_places)
+        design = build_design(with_places, counted, "squared", PLACE)
+        blocks = tuple(block.name for block in with_places.blocks)
+        rung = Rung(len(blocks), blocks, design, 0.95, counted.counts, counted.events, tuple(design.indicators))
+        names = tuple(control.name for block in with_places.blocks for control in block.controls)
+        effects = linear_rows(rung, names, np.random.default_rng(SEED), bootstrap=False)
+    columns = design.widths[-1]
+    return {
+        "rows": len(design.y),
+        "columns": columns,
+        "effects": len(effects),
+        "before_mb": before,
+        **times,
+        "peak_mb": peak_mb(),
+    }
+
+
 if __name__ == "__main__":
     with threadpool_limits(1):  # as every stage of an audit has it
-        answer(fit, ladder, judged)
+        answer(fit, ladder, judged, places)

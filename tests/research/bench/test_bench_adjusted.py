@@ -46,6 +46,12 @@ def test_the_whole_ladder_is_timed():
     assert said["effects"] == 4 * 2 * 5
 
 
+def test_the_judged_effect_is_timed_with_its_parts():
+    said = timed_work.judged_effect("3000")
+    assert said["rows"] == 3_000
+    assert said["parts"] >= 4 * timed_work.JUDGED_CATEGORIES
+
+
 def test_coverage_is_of_every_scenario_of_a_size():
     said = timed_work.coverage("1500", "3")
     assert set(said["covered"]) == {each.name for each in SCENARIOS}

@@ -44,14 +44,20 @@ def test_a_clock_counts_what_is_generated_and_is_taken_away_again(monkeypatch):
 
 
 def test_the_table_adds_up_parts_once_and_compares_the_largest_peaks(monkeypatch, tmp_path):
+    names = ["preprocess", *dict.fromkeys(part.step for part in PARTS)]
+
     def run(what, *about):
-        if what == "whole":
-            return {"steps": {"a": 60.0, "b": 40.0}, "rows": 50_000}
+        if what == "step_names":
+            return {"names": names}
         *_, name, how = about
-        peak = {WITH: 900.0, WITHOUT: 700.0 if name == "ablate" else 800.0}[how]
-        return {"parts": {part.name: 3.0 for part in PARTS if part.step == name}, "peak_mb": peak}
+        peak = {"ablate": {WITH: 900.0, WITHOUT: 700.0}, "measure": {WITH: 500.0}}.get(
+            name, {WITH: 900.0, WITHOUT: 800.0}
+        )
+        took = {part.name: 3.0 for part in PARTS if part.step == name}
+        return {"parts": took, "peak_mb": peak[how], "cpu_s": 100 / len(names), "rows": 50_000}
 
     monkeypatch.setattr(cost, "_run", run)
+    monkeypatch.setattr(cost, "yardstick", lambda: {"seconds": 1.0, "cpu_s": 1.0})
     lines = {each["what"]: each for each in cost._lines(SimpleNamespace(data=tmp_path, place=tmp_path))}
     counted = sum(not part.within for part in PARTS)
     assert lines["all parts"]["cpu_s"] == pytest.approx(3 * counted)

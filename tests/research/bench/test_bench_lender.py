@@ -29,6 +29,14 @@ def test_a_drawn_lender_has_all_groups_of_the_spec_but_those_without_rows(tmp_pa
     assert (tmp_path / "again.txt").read_bytes() == (tmp_path / "lender.txt").read_bytes()
 
 
+def test_a_drawn_year_is_screened_lender_by_lender(tmp_path: Path) -> None:
+    lender.draw_nation(tmp_path / "year.parquet", 60_000)
+    screening = lender.screen(str(tmp_path / "year.parquet"))
+    assert screening["rows"] == 60_000
+    assert 5 < screening["lenders"] < 60
+    assert 0 < screening["priced"] <= screening["lenders"]
+
+
 @pytest.mark.long
 def test_the_bench_names_its_steps_and_leaves_targets_to_the_full_size() -> None:
     done = evenhand("bench", "lender", "--rows", "600", "--json")

@@ -2,12 +2,15 @@
 
 import math
 
+import numpy as np
+import pandas as pd
 import pytest
 from conftest import evenhand
 
 from research.bench import twin
 from research.bench.twin import EXPECTED, Measured, Said
 from research.benchmark import Held
+from tasks.metrics.algorithm.agreement import TWINS, WORLDS
 from tasks.pipeline.registry import METHODS
 
 PLANTED = ("direct", "mediated")
@@ -151,3 +154,91 @@ def test_what_cannot_be_run_is_named():
     assert (other.returncode, "bench twin takes no --data" in other.stderr) == (2, True)
     form = evenhand("bench", "ingest", "--group-as-input")
     assert (form.returncode, "bench ingest takes no --group-as-input; bench twin does" in form.stderr) == (2, True)
+
+
+def test_an_order_that_finds_the_harmed_has_an_auc_of_one_and_one_group_alone_has_none():
+    harmed = pd.Series([True, False, True, False], index=list("abcd"))
+    assert twin._auc(harmed, pd.Series([0.9, 0.1, 0.8, np.nan], index=list("abcd"))) == 1
+    assert twin._auc(harmed, pd.Series([0.1, 0.9, 0.2, 0.8], index=list("abcd"))) == 0
+    assert math.isnan(twin._auc(harmed, pd.Series([0.9, np.nan, 0.8, np.nan], index=list("abcd"))))
+
+
+def test_worth_is_printed_twin_by_twin_and_the_printed_share_is_held_against_the_truth(monkeypatch, capsys):
+    def worth(planted, seed, rows):
+        return twin.Worth({twin.CEILING: 0.7, **dict.fromkeys(twin.STATISTICS, 0.6 - seed / 10)}, 2.0)
+
+    def excess(planted, seed, rows):
+        harmed, low = (0.0, -0.1) if planted == "none" else (0.4, 0.1)
+        return twin.Excess(
+            {"ratio": 0.3, twin.JUDGED: harmed + 0.06}, {twin.JUDGED: (low, 0.6)}, 200 + seed, harmed, 1.0
+        )
+
+    monkeypatch.setattr(twin, "worth", worth)
+    monkeypatch.setattr(twin, "excess", excess)
+    rows = {(row["data"], row["what"]): row for row in twin.BENCH.run(reps=2, form="--individuals")}
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 4 + 6, "twins of two worlds by all methods, and of three by CST alone"
+    assert "CEC: score 0.500" in lines[1]
+    assert lines[4] == "excess, none: twin 1 of 2, 1 CPU s: +0.060, truth 0.000"
+    assert rows["excess, none", twin.JUDGED]["met"] == "missed", "0.06 from nothing"
+    assert rows["excess, direct", twin.JUDGED]["met"] == "met"
+    interval = f"{twin.JUDGED}: interval"
+    assert (rows["excess, none", interval]["met"], rows["excess, direct", interval]["met"]) == ("met", "met")
+    assert rows["excess, none", interval]["found"].startswith("the interval excludes 0 in 0 of 2")
+    assert rows["excess, direct", interval]["ratio"] == 1
+    assert rows["excess, mediated", interval]["target"] is None
+    assert rows["worth, direct", "GCFN: change / own probability of denial"]["met"] == "missed", "0.55 of at least 0.58"
+    assert (rows["worth, direct", "twins"]["cpu_s"], rows["excess, direct", "truth"]["cpu_s"]) == (4, 2)
+    assert ("worth, none", twin.CEILING) not in rows
+
+
+def test_patterns_are_those_of_the_command_with_exact_intervals(monkeypatch, capsys):
+    def audit(planted, seed, rows, *, as_input):
+        sign = "against" if planted == "direct" or (as_input and seed == 0) else "none_seen"
+        return Said({}, 0.1, 1.0, {"st_effect": sign, "cec_above_own_group": "too_few"})
+
+    monkeypatch.setattr(twin, "audit", audit)
+    rows = twin.BENCH.run(reps=2, form="--patterns")
+    told = {(row["data"], row["what"], row["found"]) for row in rows}
+    assert ("pattern, direct", "st_effect", "against the group in 2 of 2 (0.16 to 1.00)") in told
+    assert ("pattern, direct", "pattern", "ST- CEC?: 2 of 2 (0.16 to 1.00)") in told
+    assert ("pattern, none, group an input", "st_effect", "against the group in 1 of 2 (0.01 to 0.99)") in told
+    assert len(capsys.readouterr().err.splitlines()) == 12
+
+
+def test_two_forms_of_one_benchmark_are_refused():
+    both = evenhand("bench", "twin", "--patterns", "--individuals")
+    assert (both.returncode, "are two benchmarks" in both.stderr) == (2, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("planted", ["direct"])
+def test_the_rates_that_reports_print_are_those_of_a_twin_again(planted):
+    """Of every twin of a world a measure spoke, or of none: then it does so of the first one."""
+    said = twin.audit(planted, 0, twin.ROWS)
+    for measure, rates in TWINS.items():
+        rate = rates[WORLDS.index(planted)]
+        if rate.spoke in (0, rate.twins):
+            assert said.measured[measure].detected == (rate.spoke > 0), measure
+
+
+@pytest.mark.slow
+def test_the_excess_share_of_a_direct_twin_is_near_the_truth_and_that_of_an_empty_one_near_nothing():
+    of = {planted: twin.excess(planted, 0, 4_000) for planted in ("direct", "none")}
+    assert of["none"].harmed == 0 < of["direct"].harmed
+    for planted in of:
+        assert of[planted].estimates[twin.JUDGED] == pytest.approx(of[planted].harmed, abs=0.2), planted
+    low, high = of["direct"].intervals[twin.JUDGED]
+    assert 0 < low < of["direct"].harmed < high
+
+
+@pytest.mark.long
+def test_what_flags_are_worth_stays_below_the_ceiling_and_necessity_orders_better_than_the_difference():
+    of = [twin.worth("direct", seed, 2_000) for seed in range(2)]
+    for found in of:
+        assert 0.55 < found.auc[twin.CEILING] < 0.85
+    share, difference = (
+        np.mean([found.auc[name] for found in of])
+        for name in ("CST: (control - test) / control, lender", "CST: control - test, lender")
+    )
+    assert share > difference
