@@ -64,6 +64,7 @@
 #   Are the sides of Decision right? Approved 599 favourable; Denied 246 unfavourable; Withdrawn by applicant 55 neither.
 #   Protected: Race?
 #   Compared with the right groups? Race with White (the usual comparison group; favourable: 420, Black or African American 92).
+#   loans.csv: 1 line above the table is no row; loans.csv: the last record is no row.
 #   Left out as known only after the decision: Interest rate?
 #   Does the table hold every column that was decided by? No is assumed.
 #   Would you defend the limits? They are fixed before the run.
@@ -111,12 +112,12 @@
 # Loan decisions, 2024: Black or African American applicants were approved less often than similar
 # White applicants; what the data lack could account for it.
 #
-#   Approval rates      Inconclusive  Yes. Approved per 100 applicants: Black or African American 56,
-#                                     White 75; 1 other group. Compared with White: Black or African
-#                                     American 19 points lower (10 to 26)
-#   Similar applicants  Inconclusive  No. Among applicants with the same 4 recorded characteristics,
-#                                     Black or African American applicants were approved 15 points
-#                                     less often (7 to 24). 1 other group: see its page
+#   Approval rates      Inconclusive  Yes. Approved per 100: Black or African American 56, White 75; 1
+#                                     other group. Black or African American 19 points below White (10
+#                                     to 26)
+#   Similar applicants  Inconclusive  No. With the same 4 recorded characteristics, Black or African
+#                                     American applicants were approved 15 points less often (7 to
+#                                     24). 1 other group: see its page
 #   Causal model        Not run       No causal model was given
 #   Path to approval    Not run       This method was switched off
 #   Model's reasons     Not run       This method was switched off
@@ -155,7 +156,7 @@
 #
 # ## What you did
 #
-# You took a raw table to a first page, and you did not clean a cell. You met the three things that count:
+# You took a raw table to a first page. You met the three things that count:
 #
 # - the **spec** holds each choice, so that others can check and repeat it;
 # - the **interval** in brackets says how sure a number is;
@@ -165,7 +166,6 @@
 #
 # - [Read a report](read-a-report.md) explains each part of the first page.
 # - [Back-fill three years](three-years.md) does this for several years.
-# - [Clean nothing, confirm twelve lines](../clean-nothing.md) has the rules for messy tables.
 # - [What an audit cannot tell](../limits.md) should be read before you act on a result.
 #
 # This page is a notebook, too: open [first-audit.py](first-audit.py) in Jupyter (with Jupytext), VS Code or PyCharm.

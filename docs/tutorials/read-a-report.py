@@ -30,7 +30,8 @@
 #
 # - **Outside the limit**: the whole interval is beyond it. This is a finding.
 # - **Within the limit**: the whole interval is inside it.
-# - **Inconclusive**: the interval holds both, or the table lacks what the answer needs. It is **no pass**.
+# - **Inconclusive**: the data show neither, for [one of six reasons](../verdicts.md#why-a-result-is-inconclusive). It is
+#   **no pass**.
 # - **No limit set** and **Not run**: nothing was judged.
 #
 # Look at the approval rates of Boston. The gap is 23 points, which is large. The state is still "Inconclusive". The
