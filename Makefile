@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# of two processes that compute, threads would wait for each other
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder --durations 20
+# Of two processes that compute, threads would wait for each other. Commands that tests start find bytecode of the first.
+PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder --durations 20
 
 .PHONY: audit test test-slow test-long check docs docs-check lock sbom format clean help
 

@@ -22,7 +22,7 @@ NEEDED_BY_TORCH = ("filelock", "fsspec", "jinja2", "networkx", "setuptools", "sy
 """What torch requires but for the parts of CUDA; ``pip check`` in the image holds it against the wheel."""
 LOCKS = {
     "requirements.lock": [
-        word for extra in ("pipeline", "serve", "lake", "pdf", "stats") for word in ("--extra", extra)
+        word for extra in ("pipeline", "serve", "lake", "pdf", "stats", "proxy") for word in ("--extra", extra)
     ],
     "requirements-dask.lock": ["--extra", "dask"],
     "requirements-dev.lock": ["--extra", "dev"],

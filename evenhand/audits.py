@@ -14,7 +14,7 @@ import yaml
 
 from evenhand.causal_graph import CausalGraph
 from evenhand.errors import InputError, NotComputedError
-from evenhand.frame_rows import Rows, rows_of
+from evenhand.frame_rows import Rows, check_groups, rows_of
 from evenhand.models import Answering
 from evenhand.results import QUESTIONS, group_frame
 from evenhand.runs import calling, given_columns, merged, seed_of
@@ -23,7 +23,7 @@ from schemas.audit.model import Model
 from schemas.audit.source import Source
 from schemas.audit.spec import AuditSpec
 from schemas.errors import nearest
-from schemas.tables.verdicts import in_approval
+from schemas.tables.verdicts import PRICES, in_approval
 from tasks.ingest.sources.typed_cells import cell
 
 KINDS: Final = {".csv": "csv", ".parquet": "parquet", ".xlsx": "excel", ".feather": "feather", ".jsonl": "jsonl"}
@@ -66,7 +66,8 @@ def audit(
         columns: Column -> keys of an audit spec that its values do not show.
         methods: Names of methods, or name -> settings; those of an audit by default if None.
         causal_graph: `CausalGraph` or what one is made of, for methods that need one.
-        model: Audited as well: anything with `predict_proba` or `predict`; one is fitted if None.
+        model: Audited as well: anything with `predict_proba` or `predict`; one is fitted if None. Of its classes the
+            favourable one is that of the decision, or 1.
         columns_complete: Whether the frame holds every column that the decision rests on.
         random_state: Seed.
         lake: Directory that keeps the run, as ``evenhand audit --lake`` does; None keeps nothing.
@@ -79,7 +80,7 @@ def audit(
     """
     rows = rows_of(frame, what="the frame")
     names = [protected] if isinstance(protected, str) else list(protected)
-    given_columns([decision, *names], "audit", rows)
+    given_columns([decision, *names], "audit", rows, "the frame")
     notes: list[str] = []
     values: dict[str, Any] = {
         "name": name,
@@ -104,7 +105,7 @@ def audit(
     spec = _checked(values)
     if model is not None:
         features = tuple(column for column in rows.columns if column.name in spec.features())
-        answering = Answering(model, Rows(features, rows.text, rows.index, rows.namespace), None)
+        answering = Answering(model, Rows(features, rows.text, rows.index, rows.namespace), _class(model, favourable))
         spec = spec.model_copy(update={"model": Model.of_object(answering)})
     spec = spec.model_copy(update={"source": Source.of_frame(rows.text)})
     if lake is None:
@@ -137,29 +138,38 @@ def _decision(rows: Rows, name: str, favourable: Any, unfavourable: Any) -> dict
     return {"column": name, "favourable": sides[0], "unfavourable": listed, "neither": neither}
 
 
+def _class(model: Any, favourable: Any) -> Any:
+    """The class of a model that is a favourable value of the decision; None where its classes are others."""
+    listed = favourable if isinstance(favourable, list | tuple | set) else [favourable]
+    classes = list(getattr(model, "classes_", ()))
+    return next((value for value in listed if value in classes), None)
+
+
 def _reference(rows: Rows, column: str, reference: Any) -> str:
     texts = pd.Series(rows.text[column].to_pylist())
     groups = sorted(set(texts) - {""})
     if len(groups) < 2:
         raise InputError(f"protected column {column!r} has one group only: no group to compare it with")
-    group = reference.get(column) if isinstance(reference, Mapping) else reference
-    if group is None:
+    check_groups(len(groups), f"protected column {column!r}")
+    value = reference.get(column) if isinstance(reference, Mapping) else reference
+    if value is None:
         return str(texts[texts != ""].value_counts().idxmax())
-    if str(group) not in groups:
-        raise InputError(f"no row of {column!r} is of the reference group {group!r}; {nearest(str(group), groups)}")
-    return str(group)
+    group = cell(value)
+    if group not in groups:
+        raise InputError(f"no row of {column!r} is of the reference group {value!r}; {nearest(group, groups)}")
+    return group
 
 
 def _features(
     rows: Rows, roles: Sequence[str], overrides: Mapping[str, Mapping[str, Any]], notes: list[str]
 ) -> dict[str, dict[str, Any]]:
-    given_columns(list(overrides), "columns", rows)
+    given_columns(list(overrides), "columns", rows, "the frame")
     out: dict[str, dict[str, Any]] = {}
     for column in rows.columns:
         if column.name in roles and column.name not in overrides:
             continue
         keys = overrides.get(column.name, {})
-        spec = merged(column.spec, keys)
+        spec = merged(column, keys)
         why = "describes a person" if is_personal(column.name) else "is set by the decision"
         if "role" not in keys and (is_personal(column.name) or set_by_decision(column.name)):
             spec["role"] = ["excluded"]
@@ -297,6 +307,22 @@ class AuditResult:
         """Approval rate of every group over that of the reference group."""
         return self._measure("approval_rate_ratio", self._attribute(attribute))
 
+    def generator_checks(self, attribute: str | None = None) -> pd.DataFrame:
+        """The checks of GCFN's generators: name, network, column, value, limit, side, passed, n.
+
+        Args:
+            attribute: The protected column; the first if None.
+
+        Raises:
+            NotComputedError: The audit ran without GCFN.
+        """
+        from evenhand.results import checks_frame
+
+        name, table = self._attribute(attribute), self.tables.get("generator_checks")
+        if table is None or not table.num_rows:
+            raise NotComputedError("generators were not trained: methods={'gcfn': {}} trains them")
+        return checks_frame(table, name)
+
     def to_html(self, path: str | Path) -> None:
         """Write the first page and the pages of the questions as one file that needs no network."""
         from tasks.reporting.exports.single_file import single
@@ -338,7 +364,7 @@ class AuditResult:
             raise InputError(f"there is no question {question!r}; {nearest(question, QUESTIONS)}")
         rows = pd.DataFrame([in_approval(row) for row in self.tables["verdicts"].to_pylist()])
         chosen = (rows["theory"] == question) & (rows["protected_attribute"] == attribute)
-        return rows[chosen & (rows["role"].isin(("primary", "adds")))]
+        return rows[chosen & rows["role"].isin(("primary", "adds")) & ~rows["measure"].isin(PRICES)]
 
     def _whole(self, question: str) -> str:
         rows = self.tables["verdicts"].to_pandas()

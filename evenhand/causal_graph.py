@@ -6,11 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from pydantic import ValidationError
 
 from evenhand.errors import InputError
-from evenhand.frame_rows import rows_of, sensitive_of
+from evenhand.frame_rows import SENSITIVE, rows_of, sensitive_of
 from schemas.audit import causal
 from schemas.audit.spec import Protected
+from schemas.errors import nearest
 
 LEVEL = 0.05
 """Of the tests of implied independences, after Benjamini-Hochberg."""
@@ -30,11 +32,15 @@ class CausalGraph:
     def __init__(
         self, edges: Iterable[tuple[str, str]], mechanisms: Mapping[str, Mapping[str, Any]] | None = None
     ) -> None:
-        pairs = [(str(cause), str(effect)) for cause, effect in edges]
+        pairs = []
+        for edge in edges:
+            if isinstance(edge, str) or len(edge) != 2:
+                raise InputError(f'edge {edge!r} is no pair; give a cause and an effect, ("income", "loan")')
+            pairs.append((str(edge[0]), str(edge[1])))
         try:
             self.graph = causal.CausalGraph.model_validate({"edges": pairs, "mechanisms": dict(mechanisms or {})})
-        except ValueError as error:
-            raise InputError(str(error)) from error
+        except ValidationError as error:
+            raise InputError("; ".join(e["msg"].removeprefix("Value error, ") for e in error.errors())) from error
 
     @classmethod
     def from_order(cls, order: Sequence[Sequence[str]]) -> Self:
@@ -70,7 +76,7 @@ class CausalGraph:
             if not isinstance(graph, nx.Graph) and isinstance(inner, nx.Graph):
                 graph = inner
         if not isinstance(graph, nx.Graph) or not graph.is_directed():
-            raise InputError(f"a {type(graph).__name__} is no directed graph; give a networkx.DiGraph")
+            raise InputError(f"a {type(graph).__name__} is no directed graph; give edges, or a networkx.DiGraph")
         return cls(graph.edges())
 
     @classmethod
@@ -104,6 +110,21 @@ class CausalGraph:
         """The graph as an audit spec has it."""
         return self.graph.model_dump(mode="json")
 
+    def check_nodes(self, columns: Sequence[str], sensitive: Sequence[str], *decision: str) -> None:
+        """Hold the nodes against the columns of a frame, the sensitive features and the decision.
+
+        Raises:
+            InputError: A node is none of them.
+        """
+        nodes = [*columns, *sensitive, *decision]
+        for name in dict.fromkeys(name for edge in self.edges for name in edge):
+            if name in nodes:
+                continue
+            advice = nearest(name, nodes)
+            if SENSITIVE in sensitive:
+                advice = f"sensitive_features have no name: is it pandas.Series(..., name={name!r})?"
+            raise InputError(f"the graph has a node {name!r}, and X has no such column; {advice}")
+
     def __repr__(self) -> str:
         return f"CausalGraph({', '.join(f'{cause} -> {effect}' for cause, effect in self.edges)})"
 
@@ -127,10 +148,7 @@ class CausalGraph:
 
         every = rows_of(X)
         sensitive = sensitive_of(sensitive_features, every)
-        names_of_columns = {*every.names, *sensitive}
-        for name in dict.fromkeys(name for edge in self.edges for name in edge):
-            if name not in names_of_columns:
-                raise InputError(f"the graph has a node {name!r}, and X has no such column")
+        self.check_nodes(every.names, list(sensitive))
         complete = every.complete
         rows = every.rows(complete)
         groups, protected = {}, []

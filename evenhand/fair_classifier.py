@@ -6,11 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from sklearn.base import ClassifierMixin
 
 from evenhand.errors import InputError
 from evenhand.frame_rows import Rows, rows_of, sensitive_of
-from evenhand.results import Results
+from evenhand.results import Results, checks_frame
 from evenhand.runs import Data, Run, calling, given_columns, run, spec_of
 from tasks.numerics.arrays import Floats
 from tasks.numerics.problem import Mediation
@@ -21,7 +22,7 @@ class CounterfactualFairClassifier(ClassifierMixin, Results):  # type: ignore[mi
 
     Ma, Melnychuk, Frauen and Feuerriegel. Generators learn the mediators of every group given the covariates; the
     classifier then minimises cross-entropy plus `weight` times the worst generator's mean squared change of the score
-    (equation 10). `unfairness_` is that change on audited-out rows.
+    (equation 10). `unfairness_` is that change on held-out rows.
 
     Args:
         mediators: Columns that the sensitive feature may influence; all other columns are covariates. All columns are
@@ -33,7 +34,8 @@ class CounterfactualFairClassifier(ClassifierMixin, Results):  # type: ignore[mi
         test: Share of the rows that `unfairness_` is measured on.
         reference: Group that the others are compared with; the largest if None.
         columns: Column -> keys of an audit spec that its values do not show.
-        settings: Further keys of `methods.gcfn` of an audit spec.
+        settings: Further keys of `methods.gcfn` of an audit spec. Without `batch`, a batch has 256, 128, 64 or 32 rows:
+            the most that every group of enough rows for 32 fills.
         random_state: Seed.
     """
 
@@ -70,7 +72,7 @@ class CounterfactualFairClassifier(ClassifierMixin, Results):  # type: ignore[mi
         Args:
             X: ``(n, p)`` frame of mediators and covariates.
             y: ``(n,)`` two classes; the second of their order is the favourable one.
-            sensitive_features: ``(n,)`` groups, of at least as many rows as a batch.
+            sensitive_features: ``(n,)`` groups; no generator learns one of fewer rows than a batch.
 
         Raises:
             InputError: A fault of the frame, the classes or the groups; it names the column.
@@ -91,6 +93,7 @@ class CounterfactualFairClassifier(ClassifierMixin, Results):  # type: ignore[mi
             "generator": self.generator,
             "networks": self.networks,
             "epochs": self.epochs,
+            "batch": fitting_batch(next(iter(data.sensitive.values())), 1 - self.test),
             "prediction": {"lambdas": lambdas, "test": self.test},
             **(self.settings or {}),
         }
@@ -114,15 +117,26 @@ class CounterfactualFairClassifier(ClassifierMixin, Results):  # type: ignore[mi
         return tags
 
     def _mediators(self, rows: Rows) -> list[str]:
-        return list(rows.names) if self.mediators is None else given_columns(list(self.mediators), "mediators", rows)
+        return list(rows.names) if self.mediators is None else given_columns(self.mediators, "mediators", rows)
 
     def _parameters(self) -> dict[str, Any]:
         return {"model": "GCFN" if self.weight > 0 else "unconstrained", "lambda": float(self.weight)}
 
     @property
     def unfairness_(self) -> pd.DataFrame:
-        """Mean squared change of the score in another group, by the worst generator, on audited-out rows by group."""
+        """Mean squared change of the score in another group, by the worst generator, on held-out rows by group."""
         return self.by_group
+
+    @property
+    def checks_(self) -> pd.DataFrame:
+        """The checks of the generators, to be read before any other figure.
+
+        A row for each check, network and column: `name`, `network`, `column`, `value`, `limit`, `side` (whether the
+        limit is the `least` or the `most` that passes; of an advantage, the amount without its sign), `passed`, `n`. A
+        check without a limit, or without a value, neither passes nor fails.
+        """
+        fitted = self._fitted
+        return checks_frame(fitted.run.tables["generator_checks"], fitted.attribute)
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 as scikit-learn
         """``(n, 2)`` probabilities of the classes, in the order of `classes_`.
@@ -184,6 +198,17 @@ def _classes(y: Any, rows: Rows) -> tuple[Any, Any]:
         kind = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
         raise InputError(f"Only binary classification is supported; y has {kind}")
     return classes, values == classes[1]
+
+
+BATCHES = (256, 128, 64, 32)
+"""Rows of a batch that a group may fill, the default first."""
+
+
+def fitting_batch(groups: pa.Array, share: float) -> int:
+    """The largest batch that every group fills with its share of training rows; groups below the smallest count not."""
+    sizes = [share * count.as_py() for count in groups.value_counts().field("counts")]
+    smallest = min((size for size in sizes if size >= BATCHES[-1]), default=0.0)
+    return next((batch for batch in BATCHES if batch <= smallest), BATCHES[0])
 
 
 class _Trained:

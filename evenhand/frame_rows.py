@@ -5,6 +5,7 @@ Scope: the shape of what a user hands in, and faults in it. What the stages make
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -24,6 +25,13 @@ LEFTOVER: Final = "index"
 """Name that ``reset_index`` gives a former index, which is no property of a row."""
 ROW: Final = "row"
 """Column with the number of a row, from 0, in results for frames without an index."""
+SENSITIVE: Final = "sensitive_feature"
+"""Name of sensitive features that have none."""
+MOST_GROUPS: Final = 100
+"""Of a sensitive feature: more are numbers, or names, that nobody compares one by one."""
+MOST_CODES: Final = 30
+"""Different texts of digits that a column of codes has; more are numbers that were read as text."""
+_AMOUNT: Final = re.compile(r"[-+(]?\s*[$€£¥]?\s*\d[\d,.' ]*\s*[%)]?")
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,8 @@ class Column:
     """Text -> value in the frame, of columns with categories."""
     dtype: Any
     """In the frame."""
+    number_as_text: str = ""
+    """One of its values, if all of its many texts are numbers."""
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -214,13 +224,15 @@ def _native(frame: Any, what: str) -> tuple[Any, pd.Index, str]:
         columns = pd.DataFrame(array, columns=names).infer_objects()
         return nw.from_native(columns, eager_only=True), pd.RangeIndex(len(array)), "numpy"
     if isinstance(frame, pd.DataFrame) and isinstance(frame.columns, pd.RangeIndex):
+        _check_index(frame, what)
         columns = frame.set_axis([f"x{at}" for at in frame.columns], axis=1).infer_objects()
         return nw.from_native(columns, eager_only=True), frame.index, "numpy"
     if isinstance(frame, pd.DataFrame):
         _check_names(frame.columns, what)
-        if not frame.index.is_unique:
-            label = frame.index[frame.index.duplicated()].tolist()[0]
-            raise InputError(f"the index of {what} has {label!r} more than once; reset_index(drop=True) numbers rows")
+        _check_index(frame, what)
+        sparse = [name for name in frame.columns if isinstance(frame[name].dtype, pd.SparseDtype)]
+        if sparse:
+            raise InputError(f"column {sparse[0]!r} of {what} is sparse; {what}.sparse.to_dense() makes it dense")
         return nw.from_native(frame.infer_objects(), eager_only=True), frame.index, "pandas"
     if isinstance(frame, pa.Table):
         _check_names(frame.column_names, what)
@@ -229,6 +241,12 @@ def _native(frame: Any, what: str) -> tuple[Any, pd.Index, str]:
     except TypeError as error:
         raise InputError(f"{what} is a {type(frame).__name__}; give a frame of pandas, polars or pyarrow") from error
     return native, pd.RangeIndex(len(native)), str(native.implementation.value)
+
+
+def _check_index(frame: pd.DataFrame, what: str) -> None:
+    if not frame.index.is_unique:
+        label = frame.index[frame.index.duplicated()].tolist()[0]
+        raise InputError(f"the index of {what} has {label!r} more than once; reset_index(drop=True) numbers rows")
 
 
 def _check_names(names: Any, what: str) -> None:
@@ -258,7 +276,7 @@ def _column(series: Any, name: str, what: str) -> Column:
         raise InputTypeError(f"column {name!r} of {what}: argument must be a string or a number ({error})") from error
     if dtype.is_numeric() and not _is_flag(values):
         if any(np.isinf(v) for v in values if isinstance(v, float)):
-            raise InputError(f"column {name!r} of {what} holds an infinite number")
+            raise InputError(f"column {name!r} of {what} holds an infinite number; leave that row out, or give NaN")
         return Column(name, Kind.CONTINUOUS, (), {}, native_dtype)
     kinds = {_family(value) for value in values if value == value}
     if len(kinds) > 1:
@@ -268,7 +286,9 @@ def _column(series: Any, name: str, what: str) -> Column:
     if dtype.is_numeric() or dtype == nw.Boolean or (len(texts) == 2 and not order):
         order = tuple(sorted(texts)) if len(texts) == 2 else ()
         return Column(name, Kind.BINARY, order, texts, native_dtype)
-    return Column(name, Kind.ORDINAL if order else Kind.NOMINAL, order, texts, native_dtype)
+    are_amounts = dtype == nw.String and len(texts) > MOST_CODES and all(map(_AMOUNT.fullmatch, texts))
+    example = next(iter(texts)) if are_amounts else ""
+    return Column(name, Kind.ORDINAL if order else Kind.NOMINAL, order, texts, native_dtype, example)
 
 
 def _is_flag(values: Sequence[Any]) -> bool:
@@ -302,7 +322,8 @@ def _text(series: Any, name: str, what: str) -> pa.Array:
         column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         return as_text(column)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"column {name!r} of {what} cannot be read: {error}") from error
+        message = f"column {name!r} of {what} cannot be read: {error}; give numbers or texts"
+        raise InputError(message) from error
 
 
 def _check_seen(text: pa.Array, column: Column, what: str) -> None:
@@ -340,13 +361,26 @@ def sensitive_of(features: Any, rows: Rows, several: bool = True) -> dict[str, p
     """
     if features is None:
         raise InputError("sensitive_features are not given: a series, an array or a frame with the groups of the rows")
-    parts = _series(features, rows, "sensitive_features", "sensitive_feature")
+    parts = _series(features, rows, "sensitive_features", SENSITIVE)
     for name, text in parts.items():
         groups = sorted({value for value in text.unique().to_pylist() if value})
         if several and len(groups) < 2:
             group = repr(groups[0]) if groups else "no value"
             raise InputError(f"sensitive feature {name!r} has one group only ({group}): no group to compare it with")
+        check_groups(len(groups), f"sensitive feature {name!r}")
     return parts
+
+
+def check_groups(number: int, what: str) -> None:
+    """Hold the number of groups against the most that are compared.
+
+    Raises:
+        InputError: There are more.
+    """
+    if number > MOST_GROUPS:
+        raise InputError(
+            f"{what} has {number:,} groups, and at most {MOST_GROUPS} are compared; put numbers into bands (pandas.cut)"
+        )
 
 
 def decided(y: Any, favourable: Any, rows: Rows) -> tuple[str, Bools]:
@@ -391,6 +425,8 @@ def _series(values: Any, rows: Rows, what: str, default: str, columns: int | Non
     indexed = isinstance(values, pd.Series | pd.DataFrame) and rows.namespace == "pandas"
     if indexed and len(values) == len(rows) and not values.index.equals(rows.index):
         raise InputError(f"{what} has another index than X; take both from one frame")
+    if isinstance(values, pd.api.extensions.ExtensionArray | pd.Index):  # what `.values` gives of texts
+        values = pd.Series(np.asarray(values, dtype=object)).infer_objects()
     if isinstance(values, pd.Series):
         frame = values.to_frame(default if values.name is None else str(values.name))
     elif isinstance(values, pd.DataFrame):

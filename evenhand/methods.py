@@ -23,8 +23,8 @@ IMMUTABLE = {"constraint": "immutable"}
 class AdjustedDisparity(Results):
     """Differences of denial between groups among applicants who are alike in recorded columns (the denial ladder).
 
-    Munnell and others (1996); expected denials as Oaxaca and Blinder. The estimate is the probability of denial of a
-    group less that of reference applicants with the same controls: above 0, the group is denied more often.
+    Munnell and others (1996); expected denials of Peters (1941) and Belson (1956). The estimate is the probability of
+    denial of a group less that of reference applicants with the same controls: above 0, the group is denied more often.
 
     Args:
         reference: Group that the others are compared with; the largest if None.
@@ -60,14 +60,16 @@ class AdjustedDisparity(Results):
         Args:
             X: ``(n, p)`` frame of control columns, in their own units.
             y: ``(n,)`` decisions.
-            sensitive_features: ``(n,)`` groups, or ``(n, s)`` to be crossed.
+            sensitive_features: ``(n,)`` groups, or ``(n, s)`` to be crossed; a row without one is in the group
+                `(missing)`.
 
         Raises:
             InputError: A fault of the frame, the decisions or the groups; it names the column.
+            SpecError: A setting that the method does not know, or a value out of range.
         """
         data = Data.of(X, y, sensitive_features, self.favourable)
         for name, controls in (self.blocks or {}).items():
-            given_columns(list(controls), f"block {name!r}", data.rows)
+            given_columns(controls, f"block {name!r}", data.rows)
         blocks = {name: list(controls) for name, controls in (self.blocks or {}).items()}
         settings = {**({"blocks": blocks} if blocks else {}), **(self.settings or {})}
         spec = spec_of(
@@ -84,8 +86,9 @@ class AdjustedDisparity(Results):
 class CounterfactualSituationTesting(Results):
     """Whether applicants would be treated otherwise as members of the reference group, by an assumed causal graph.
 
-    Alvarez and Ruggieri (2023). Around each denied applicant outside the reference group and around its
-    counterfactual, `k` neighbours each are compared. `by_group` is the total effect on the share denied.
+    Alvarez and Ruggieri (2023), Definition 3.2 and equations 2 to 6. Around each applicant outside the reference group
+    and around its counterfactual, `k` neighbours each are compared. `by_group` is the total effect on the share denied,
+    from -1 to 1; above 0, the group is denied more often.
 
     Args:
         graph: `CausalGraph`, or what one is made of: edges, a networkx.DiGraph, GML.
@@ -130,10 +133,12 @@ class CounterfactualSituationTesting(Results):
             sensitive_features: ``(n,)`` groups, named as in the graph.
 
         Raises:
-            InputError: A fault of the frame, the decisions or the groups; it names the column.
-            SpecError: The graph names a column that is not there, or no edge leads out of the sensitive feature.
+            InputError: A fault of the frame, the decisions, the groups or the nodes of the graph; it names the column.
+            SpecError: No edge leads out of the sensitive feature.
         """
         data = Data.of(X, y, sensitive_features, self.favourable)
+        graph = CausalGraph.of(self.graph)
+        graph.check_nodes(data.rows.names, list(data.sensitive), data.decision)
         settings = {"k": self.k, "ks": [self.k], "alpha": self.alpha, **(self.settings or {})}
         spec = spec_of(
             data,
@@ -141,7 +146,7 @@ class CounterfactualSituationTesting(Results):
             reference=self.reference,
             columns=self.columns,
             random_state=self.random_state,
-            further={"causal_graph": CausalGraph.of(self.graph).spec},
+            further={"causal_graph": graph.spec},
         )
         self._keep(run(data, spec, type(self).__name__), self.METHOD, "lender")
         return self
@@ -160,10 +165,12 @@ class CounterfactualSituationTesting(Results):
 class GroupCounterfactuals(Results):
     """How far applicants of each group are from approval, on a graph of steps that applicants could take (FGCE).
 
-    Fragkathoulas, Papanikou, Pitoura and Terzi. `by_group` is the share of a group's denied without any feasible path.
+    Fragkathoulas, Papanikou, Pitoura and Terzi, Problems 1 and 2 and Algorithm 1. `by_group` is the share of a group's
+    denied without any feasible path, from 0 to 1.
 
     Args:
-        model: Anything with `predict_proba` or `predict` on the frame, or a function; None: the decisions `y`.
+        model: Anything with `predict_proba` or `predict` on the frame, or a function; None: the decisions `y`. With
+            classes other than 0 and 1 it needs `favourable`.
         actionable: Column -> `up`, `down` or `free`; all other columns stay. All may change if None.
         radius: Of one step in encoded units; `auto`: from the distances of the rows.
         k: Most counterfactuals selected for a group.
@@ -209,11 +216,11 @@ class GroupCounterfactuals(Results):
 
         Raises:
             InputError: A fault of the frame, the model or the groups; it names the column.
+            SpecError: A setting that the method does not know, or a value out of range.
         """
         data, model = with_model(self.model, X, y, sensitive_features, self.favourable)
-        changes = self.actionable
+        changes = _changes(self.actionable, "column -> 'up', 'down' or 'free'", data.rows)
         overrides = None if changes is None else {name: {"constraint": changes[name]} for name in changes}
-        given_columns(list(changes or {}), "actionable", data.rows)
         radius = {} if self.radius == "auto" else {"epsilon": self.radius}
         spec = spec_of(
             data,
@@ -236,11 +243,13 @@ class GroupCounterfactuals(Results):
         Raises:
             NotComputedError: There is no such measure, or it has no such parameter.
         """
-        rows = self.measures_
-        rows = rows[rows["measure"] == measure]
+        measures = self.measures_
+        rows = measures[measures["measure"] == measure]
         rows = rows[[over in parameters for parameters in rows["parameters"]]].reset_index(drop=True)
         if not len(rows):
-            raise NotComputedError(f"{measure} with a parameter {over!r} was not computed; see measures_")
+            pairs = zip(measures["measure"], measures["parameters"], strict=True)
+            curves = sorted({f"{name} over {key}" for name, parameters in pairs for key in parameters})
+            raise NotComputedError(f"{measure} over {over!r} was not computed; there are {', '.join(curves)}")
         parameters = pd.DataFrame(rows["parameters"].to_list())
         frame = pd.concat([parameters, rows.drop(columns=["measure", "parameters"])], axis=1)
         return frame.sort_values([over, "group"], kind="stable").reset_index(drop=True)
@@ -285,12 +294,16 @@ class GroupCounterfactuals(Results):
 class ExplanationConsistency(Results):
     """Whether a model has the same reasons for comparable applicants of different groups (CEC).
 
-    Popoola and Sheppard (2026). Each applicant is matched with the most comparable one of the other group with the
-    same outcome, and their attributions are compared: 0 is the same reasons, 1 is opposite ones.
+    Popoola and Sheppard (2026), Definitions 1 to 3 and Algorithm 1. Each applicant is matched with the most comparable
+    one of the other group with the same outcome, and their attributions are compared: 0 is the same reasons, 1 is
+    opposite ones.
 
     Args:
-        model: Anything with `predict_proba` or `predict` on the frame, or a function.
+        model: Anything with `predict_proba` or `predict` on the frame, or a function. With classes other than 0 and 1
+            it needs `favourable`.
         comparable_by: Columns that make two applicants comparable.
+        k: Nearest applicants of the other group over whom an applicant's CEC is a mean; the paper takes the nearest
+            one. With more, no relabelling tests CEC above the own group.
         substitute: Whether differences along the path stand in for a model without a gradient, such as trees.
         reference: Group that the others are compared with; the largest if None.
         favourable: Class of the model, or value of `y`, that favours the applicant.
@@ -306,6 +319,7 @@ class ExplanationConsistency(Results):
         model: Any,
         *,
         comparable_by: Sequence[str],
+        k: int = 1,
         substitute: bool = True,
         reference: Any = None,
         favourable: Any = None,
@@ -315,6 +329,7 @@ class ExplanationConsistency(Results):
     ) -> None:
         self.model = model
         self.comparable_by = comparable_by
+        self.k = k
         self.substitute = substitute
         self.reference = reference
         self.favourable = favourable
@@ -332,15 +347,19 @@ class ExplanationConsistency(Results):
 
         Raises:
             InputError: A fault of the frame, the model or the groups; it names the column.
+            SpecError: A setting that the method does not know, or a value out of range.
         """
         data, model = with_model(self.model, X, y, sensitive_features, self.favourable)
-        names = given_columns(list(self.comparable_by), "comparable_by", data.rows)
+        names = given_columns(self.comparable_by, "comparable_by", data.rows)
+        if not names:
+            raise InputError("comparable_by is empty; give the columns that make two applicants comparable")
         roles: dict[str, dict[str, Any]] = {name: {"role": ["financial"]} for name in names}
         for name, keys in (self.columns or {}).items():
             roles[name] = {**roles.get(name, {}), **keys}
+        untested = {"relabelled_draws": 0} if self.k > 1 else {}
         spec = spec_of(
             data,
-            methods={self.METHOD: {"substitute": self.substitute, **(self.settings or {})}},
+            methods={self.METHOD: {"substitute": self.substitute, "k": self.k, **untested, **(self.settings or {})}},
             reference=self.reference,
             columns=roles,
             model=model,
@@ -353,8 +372,8 @@ class ExplanationConsistency(Results):
 class RecourseAwareRanking(Results):
     """Applicants ranked by recourse cost, and the list ranked again with offers of recourse (RAGUEL).
 
-    Haldar, Cunningham and Ferhatosmanoglu (2022). `by_group` is the recourse cost of a group: the weighted distance to
-    a favourable decision, in standard deviations.
+    Haldar, Cunningham and Ferhatosmanoglu (2022), equations 1 to 4 and Algorithms 1 and 2. `by_group` is the recourse
+    cost of a group: the weighted distance to a favourable decision, in standard deviations.
 
     Args:
         actionable: Column -> how hard it is to change beside the others; all other columns stay. All may change if
@@ -401,11 +420,13 @@ class RecourseAwareRanking(Results):
 
         Raises:
             InputError: A fault of the frame, the scores or the groups; it names the column.
+            SpecError: A setting that the method does not know, or a value out of range.
         """
         above = None if scores is None else _above(scores, self.threshold)
         data, model = with_model(self.model, X, above, sensitive_features, None, self.threshold)
-        given_columns(list(self.actionable or {}), "actionable", data.rows)
-        changes = self.actionable
+        if self.block_size is not None and self.block_size < 1:
+            raise InputError(f"block_size is {self.block_size}; give 1 or more applicants")
+        changes = _changes(self.actionable, "column -> its weight, a number", data.rows)
         overrides = None if changes is None else {name: {"recourse": {"weight": changes[name]}} for name in changes}
         denied = int((~data.favourable).sum())
         blocks = {} if self.block_size is None else {"blocks": max(1, -(-denied // self.block_size))}
@@ -494,6 +515,14 @@ def with_model(
     return Data.joined(rows, groups, name, decisions), Model.of_object(answering, threshold)
 
 
+def _changes(actionable: Any, expected: str, rows: Rows) -> Mapping[str, Any] | None:
+    """What may change, as a mapping of columns that the frame has; None where all may."""
+    if actionable is not None and not isinstance(actionable, Mapping):
+        raise InputError(f"actionable is a {type(actionable).__name__}; give {expected}")
+    given_columns(list(actionable or {}), "actionable", rows)
+    return actionable
+
+
 def _restricted(rows: Rows, overrides: Columns | None, columns: Columns | None) -> dict[str, dict[str, Any]]:
     """Keys of the columns where only those in ``overrides`` may change; all may if None."""
     out: dict[str, dict[str, Any]] = {}
@@ -508,7 +537,12 @@ def _above(scores: Any, threshold: float) -> Any:
     """Whether each score reaches the threshold, as decisions of the same index."""
     if isinstance(scores, pd.Series):
         return (scores >= threshold).where(scores.notna()).astype("boolean").rename(scores.name)
-    values = np.asarray(scores.to_numpy() if hasattr(scores, "to_numpy") else scores, dtype=np.float64)
+    try:
+        values = np.asarray(scores.to_numpy() if hasattr(scores, "to_numpy") else scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"scores are no numbers ({error}); give scores, or decisions as 1 and 0") from error
+    if values.ndim == 2 and values.shape[1] != 1:
+        raise InputError(f"scores have {values.shape[1]} columns; give one, such as predict_proba(X)[:, 1]")
     above = (values >= threshold).astype(object)
     above[np.isnan(values)] = None
     return above

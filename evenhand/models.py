@@ -20,7 +20,7 @@ class Answering:
     model: Any
     rows: Rows
     favourable: Any = None
-    """The class that favours the applicant; the second, or 1, if None."""
+    """The class that favours the applicant; 1 or true if None, the second where the model names no classes."""
     categories: tuple[tuple[str, ...], ...] = ()
     """Of each column, as the stages number them."""
 
@@ -48,11 +48,15 @@ class Answering:
         except Exception as error:
             raise InputError(f"the model ({name}) does not take the frame: {error}") from error
         values = np.asarray(answer)
+        if values.ndim == 2 and values.shape[1] > 2:
+            raise InputError(f"the model ({name}) has {values.shape[1]} classes; a model of two classes is expected")
         if values.ndim == 2 and values.shape[1] == 2:
             values = values[:, place]
         values = values.reshape(-1) if values.ndim == 2 and values.shape[1] == 1 else values
         if values.shape != (n,):
             raise InputError(f"the model ({name}) gives {values.shape} for {n} rows; one number a row is expected")
+        if values.dtype.kind not in "fiub" and self.favourable is None:
+            raise InputError(f"the model ({name}) gives {values[0]!r}: say which value favours, favourable=...")
         classes = values.dtype.kind not in "fiub" or self.favourable not in (None, 1, True)
         if classes and not hasattr(self.model, "predict_proba"):
             values = values == (1 if self.favourable is None else self.favourable)
@@ -63,11 +67,18 @@ class Answering:
 
     def _answer(self, frame: Any) -> tuple[Any, int]:
         """The answer of the model, and the place of the favourable class in it."""
+        if isinstance(self.model, type):
+            raise InputError(f"model is the class {self.model.__name__}; give a fitted model of it")
         if hasattr(self.model, "predict_proba"):
             classes = list(getattr(self.model, "classes_", ()))
             if self.favourable is not None and classes and self.favourable not in classes:
                 raise InputError(f"the model has the classes {classes}, and not {self.favourable!r}")
-            place = classes.index(self.favourable) if classes and self.favourable is not None else 1
+            favourable = self.favourable
+            if favourable is None and classes:
+                favourable = 1
+                if favourable not in classes:
+                    raise InputError(f"the model has the classes {classes}: say which one favours, favourable=...")
+            place = classes.index(favourable) if classes else 1
             return self.model.predict_proba(frame), place
         if hasattr(self.model, "predict"):
             return self.model.predict(frame), 1

@@ -4,6 +4,7 @@ Scope: selection and shape. The numbers are those of the table ``measures`` and 
 """
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -81,6 +82,27 @@ class Measured:
         return pd.concat([head.assign(parameters=[json.loads(text) for text in head["parameters"]]), tail], axis=1)
 
 
+def checks_frame(table: Any, attribute: str) -> pd.DataFrame:
+    """Rows of `generator_checks` of an attribute: a row for each check, network and column.
+
+    Args:
+        table: The table, as the stage made it.
+        attribute: The protected attribute.
+    """
+    from tasks.counterfactuals.algorithm.diagnostics import LIMITS  # loads torch
+
+    rows = table.to_pandas()
+    rows = rows[rows["protected_attribute"] == attribute].reset_index(drop=True)
+    bounds = [LIMITS.get(check, ("", math.nan)) for check in rows["check"]]
+    frame = rows[["check", "network", "column", "value", "n"]].rename(columns={"check": "name"})
+    frame["network"] = frame["network"].astype("Int64")
+    frame.insert(4, "limit", [limit for _, limit in bounds])
+    frame.insert(5, "side", [side for side, _ in bounds])
+    passed = (~rows["doubtful"].astype(bool)).astype("boolean")
+    frame.insert(6, "passed", passed.mask(frame["limit"].isna() | (frame["value"].isna() & passed)))
+    return frame
+
+
 class Results(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """What the classes of methods share: parameters as in scikit-learn, and frames by group after ``fit``."""
 
@@ -149,9 +171,15 @@ class Results(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
 
     @property
     def findings_(self) -> Any:
-        """What was found of every row that the method looked at, in the order and by the index of the frame."""
+        """What was found of every row that the method looked at, in the order and by the index of the frame.
+
+        Raises:
+            NotComputedError: The method looks at groups only.
+        """
         run = self._fitted.run
         rows = run.rows("findings", method=self.METHOD, protected_attribute=self._fitted.attribute)
+        if not len(rows):
+            raise NotComputedError(f"{type(self).__name__} judges groups, and no single row; see by_group")
         rows = rows.assign(place=[row_place(i) for i in rows["row_id"]]).sort_values("place")
         frame = rows[["group", "verdict", "statistic", "control", "test", "low", "high", "p", "q", "refusal"]]
         frame = frame.dropna(axis="columns", how="all")

@@ -14,11 +14,12 @@ import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
 from evenhand.errors import InputError
-from evenhand.frame_rows import Rows, decided, rows_of, sensitive_of
+from evenhand.frame_rows import Column, Rows, decided, rows_of, sensitive_of
 from schemas.audit.model import Model
 from schemas.audit.source import Source
 from schemas.audit.spec import AuditSpec
 from schemas.errors import missing_extra, nearest
+from tasks.ingest.sources.typed_cells import cell
 from tasks.numerics.arrays import Bools
 from tasks.pipeline import registry
 
@@ -84,7 +85,7 @@ class Data:
         references = {}
         for name, value in zip(names, values, strict=True):
             groups = sorted(set(text[name]) - {""})
-            group = str(text[name][text[name] != ""].value_counts().idxmax()) if value is None else str(value)
+            group = str(text[name][text[name] != ""].value_counts().idxmax()) if value is None else cell(value)
             if group not in groups:
                 raise InputError(f"no row of {name!r} is of the reference group {group!r}; {nearest(group, groups)}")
             references[name] = group
@@ -109,7 +110,7 @@ def spec_of(
 
     Args:
         data: Rows, decisions and groups.
-        methods: Method -> its settings.
+        methods: Method -> its settings; no other runs, not even those that an audit runs by default.
         reference: Group that the others are compared with.
         columns: Column -> keys of the spec that differ from what its values show.
         model: Of which decisions are explained; none if None.
@@ -129,10 +130,10 @@ def spec_of(
         "source": {"kind": "frame"},
         "decision": {"column": data.decision, "favourable": [SIDES[True]], "unfavourable": [SIDES[False]]},
         "protected": data.protected(reference),
-        "columns": {c.name: merged(c.spec, overrides.get(c.name, {})) for c in data.rows.columns},
+        "columns": {c.name: merged(c, overrides.get(c.name, {})) for c in data.rows.columns},
         "model": {"kind": "none"},
         "explain": {"decision_makers": ["lender" if model is None else "model"]},
-        "methods": dict(methods),
+        "methods": {**dict.fromkeys(registry.METHODS), **methods},
         "disclosure": {"profile": "internal"},
         "seed": seed_of(random_state),
         **(further or {}),
@@ -144,9 +145,18 @@ def spec_of(
     return spec.model_copy(update=parts)
 
 
-def merged(inferred: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
-    """A column of a spec by its values and by the keys of the user; without categories where another type is set."""
-    out = {**inferred, **override}
+def merged(column: Column, override: Mapping[str, Any]) -> dict[str, Any]:
+    """A column of a spec by its values and by the keys of the user; without categories where another type is set.
+
+    Raises:
+        InputError: Its numbers are texts, and the user says no type.
+    """
+    if column.number_as_text and "type" not in override:
+        raise InputError(
+            f"column {column.name!r} has numbers as text ({column.number_as_text!r}): take off signs and use "
+            f"pandas.to_numeric, or say columns={{{column.name!r}: {{'type': 'nominal'}}}} if they are codes"
+        )
+    out = {**column.spec, **override}
     if out["type"] not in ("ordinal", "binary") and "order" not in override:
         out.pop("order", None)
     return out
@@ -223,13 +233,15 @@ def calling(call: Callable[[], Any], subject: str) -> Any:
         raise message from error
 
 
-def given_columns(names: Sequence[str], what: str, rows: Rows) -> list[str]:
-    """Column names of a parameter, which the frame has.
+def given_columns(names: Sequence[str], what: str, rows: Rows, frame: str = "X") -> list[str]:
+    """Column names of a parameter, which the frame, called ``frame`` in messages, has.
 
     Raises:
-        InputError: The frame has no such column.
+        InputError: The parameter is a text and no list, or the frame has no such column.
     """
+    if isinstance(names, str):
+        raise InputError(f"{what} is {names!r}; give a list of columns, [{names!r}]")
     for name in names:
         if name not in rows.names:
-            raise InputError(f"{what} names {name!r}, and X has no such column; {nearest(name, rows.names)}")
+            raise InputError(f"{what} names {name!r}, and {frame} has no such column; {nearest(name, rows.names)}")
     return list(names)

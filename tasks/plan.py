@@ -107,7 +107,7 @@ def plan(spec: AuditSpec, started: str = "") -> Plan:
     resources = {path for stage in STAGES.values() for path in stage.files()}
     code = code_digest([*(s.function.__module__ for s in STAGES.values()), *reached], resources)
     settings: dict[str, Any] = spec.model_dump(mode="json", exclude={"expected"})
-    identifying = settings | without_places(spec.source, spec.model)
+    identifying = settings | without_places(spec.source, spec.model, spec.protected)
     parts = [identifying, reading.source_sha256, scoring.model_sha256, code, versions()]
     identity = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
     part = spec.partition
@@ -177,7 +177,7 @@ def _effective(spec: AuditSpec) -> str:
     """The spec with all overrides and defaults, as YAML, but not when a run is due; of paths only the name."""
     settings = spec.model_dump(mode="json", exclude={"expected"})
     names = [PurePath(path).name for path in spec.source.paths]
-    for name in ("vintage_file", "lacking", "part"):
+    for name in ("vintage_file", "lacking", "part", "attribute_files", "lender_name"):
         del settings["source"][name]  # evenhand looks it up again
     if not spec.source.rename:
         del settings["source"]["rename"]
@@ -186,6 +186,11 @@ def _effective(spec: AuditSpec) -> str:
     settings["disclosure"]["beside"] = [earlier.run for earlier in spec.disclosure.beside]
     if spec.source.path is not None:
         settings["source"]["path"] = names[0] if len(names) == 1 else names
+    for p in settings["protected"]:
+        if p["file"] is None:
+            del p["file"], p["key"]
+        else:
+            p["file"] = PurePath(p["file"]).name
     if spec.model.file is not None:
         settings["model"]["file"]["path"] = PurePath(spec.model.file.path).name
     return yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)

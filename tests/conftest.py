@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ SHARED = Path(os.environ.get(DATA_VARIABLE, "no-test-data")).absolute()
 
 os.environ.setdefault("EVENHAND_JOBS", "1")  # processes cost each small audit some seconds; tests of them say how many
 
-hypothesis.settings.register_profile("ci", max_examples=50, derandomize=True, deadline=None)
+hypothesis.settings.register_profile("ci", max_examples=25, derandomize=True, deadline=None)
 hypothesis.settings.register_profile("nightly", max_examples=100, deadline=None)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 hypothesis.settings.load_profile(PROFILE)
@@ -44,7 +45,7 @@ def pytest_collection_finish() -> None:
 
 def examples(nightly: int) -> int:
     """How many examples of a test are tried: fewer in the usual run, and the same ones each time."""
-    return nightly if PROFILE == "nightly" else nightly // 2
+    return nightly if PROFILE == "nightly" else max(nightly // 4, 4)
 
 
 SPEC = """\
@@ -133,13 +134,14 @@ def evenhand(*arguments: str, server: str | None = None, cwd: Path = REPOSITORY)
 
 
 def evenhand_process(
-    *arguments: str, server: str | None = None, cwd: Path = REPOSITORY
+    *arguments: str, server: str | None = None, cwd: Path = REPOSITORY, answers: str | None = None
 ) -> "subprocess.CompletedProcess[str]":
     """Run the command in a process of its own: with an embedded Prefect, or where the process is the subject."""
     return subprocess.run(
         [sys.executable, "-m", "flows.cli", *arguments],
         env=environment(server),
         cwd=cwd,
+        input=answers,
         capture_output=True,
         text=True,
         timeout=900,
@@ -171,6 +173,9 @@ FIRST = (
     "test_audit",
     "test_backfill",
     "test_boston",
+    "test_serving_browser",
+    "test_starts",
+    "test_start_browser",
     "test_back_fill_deployed",
     "test_stopped_while_starting",
     "test_stopped_in_stages",
@@ -185,10 +190,25 @@ FIRST = (
 """Files with the longest groups of tests: what begins last must not be long."""
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files without a slow test where those are asked for: to load all takes each worker half a minute."""
+    asks = config.option.markexpr.startswith("slow") and collection_path.match("test_*.py")
+    return True if asks and not may_be_slow(collection_path) else None
+
+
+@cache
+def may_be_slow(file: Path) -> bool:
+    """Whether a file of tests names one of the marks that make a test slow."""
+    text = file.read_text(encoding="utf-8")
+    return "slow" in text or "mark.data(" in text
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m selects by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Make tests of real data slow, and skip those whose files are missing; then put the longest files first."""
     for item in items:
+        if item.get_closest_marker("slow") and not may_be_slow(item.path):
+            raise pytest.UsageError(f"{item.nodeid} is slow, and its file does not say so: `-m slow` would not find it")
         files = [file for mark in item.iter_markers("data") for file in mark.args]
         if not files:
             continue

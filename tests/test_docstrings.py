@@ -6,13 +6,14 @@ from functools import cache
 from pathlib import Path
 
 from conftest import REPOSITORY
+from source_trees import TOPS, module_of, walked
 
 from flows.operations.dictionary import TABLES
 from tasks.plan import STAGES
 
-FILES = sorted(
-    path for root in ("evenhand", "flows", "research", "schemas", "tasks") for path in (REPOSITORY / root).rglob("*.py")
-)
+GROUP = "source"
+"""Run by the worker that has parsed the code."""
+FILES = sorted(path for top in TOPS for path in (REPOSITORY / top).rglob("*.py"))
 DOTTED = re.compile(r"``((?:evenhand|flows|research|schemas|tasks)(?:\.\w+)+)``")
 BARE = re.compile(r"``(\w+)``")
 IN = re.compile(r"\b(?:is|are|in) in ``(\w+)``|\bin ``(\w+)``(?=[.,;]| and)")
@@ -20,19 +21,14 @@ FOLDERS = {"algorithm", "bench", "report", "reproduction", "stage"}
 """What several folders have, each its own."""
 
 
-def module_of(path: Path) -> str:
+def name_of(path: Path) -> str:
     parts = path.relative_to(REPOSITORY).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {module_of(path): path for path in FILES}
+MODULES = {name_of(path): path for path in FILES}
 LEAVES = {module.rpartition(".")[2] for module in MODULES}
 WORDS = {*STAGES, *(table.name for table in TABLES)}
-
-
-@cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
 
 
 def defined(body: list[ast.stmt]) -> dict[str, list[ast.stmt]]:
@@ -58,7 +54,7 @@ def resolves(dotted: str) -> bool:
     parts = dotted.split(".")
     for length in range(len(parts), 0, -1):
         if (module := ".".join(parts[:length])) in MODULES:
-            body = tree(MODULES[module]).body
+            body = module_of(MODULES[module]).body
             for name in parts[length:]:
                 if name not in (names := defined(body)):
                     return False
@@ -71,7 +67,7 @@ def resolves(dotted: str) -> bool:
 def identifiers(path: Path) -> frozenset[str]:
     """Names in the code of a file, and its texts of one word: settings and their values."""
     found: set[str] = set()
-    for node in ast.walk(tree(path)):
+    for node in walked()[path]:
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
                 found.add(name)
@@ -82,27 +78,29 @@ def identifiers(path: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-SETTINGS = frozenset().union(*(identifiers(path) for path in FILES if path.is_relative_to(REPOSITORY / "schemas")))
+@cache
+def settings() -> frozenset[str]:
+    return frozenset().union(*(identifiers(path) for path in FILES if path.is_relative_to(REPOSITORY / "schemas")))
 
 
 def strays(path: Path, docstring: str) -> list[str]:
     """Bare names in a module's docstring that are meant as modules and are none beside or below it."""
-    module = module_of(path)
+    module = name_of(path)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     meant = {word for word in BARE.findall(docstring) if word in LEAVES}
     meant |= {word for pair in IN.findall(docstring) for word in pair if word}
-    known = WORDS | FOLDERS | identifiers(path) | SETTINGS
+    known = WORDS | FOLDERS | identifiers(path) | settings()
     return sorted(word for word in meant - known if not {f"{package}.{word}", word} & MODULES.keys())
 
 
 def test_every_path_in_a_docstring_is_a_module_or_what_it_defines() -> None:
-    named = {module_of(path): DOTTED.findall(path.read_text()) for path in FILES}
+    named = {name_of(path): DOTTED.findall(path.read_text()) for path in FILES}
     gone = {module: [dotted for dotted in found if not resolves(dotted)] for module, found in named.items()}
     assert {module: found for module, found in gone.items() if found} == {}
 
 
 def test_a_module_that_a_docstring_names_alone_is_beside_it() -> None:
-    found = {module_of(path): strays(path, ast.get_docstring(tree(path)) or "") for path in FILES}
+    found = {name_of(path): strays(path, ast.get_docstring(module_of(path)) or "") for path in FILES}
     assert {module: words for module, words in found.items() if words} == {}
 
 

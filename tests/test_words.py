@@ -4,11 +4,11 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
-from conftest import REPOSITORY
+from source_trees import walked
 
-TOPS = ("evenhand", "research", "flows", "tasks", "schemas")
+GROUP = "source"
+"""Run by the worker that has parsed the code."""
 NAMES = frozenset(
     (
         *("told", "found", "said", "asked", "given", "own", "held", "kept", "left", "known", "made", "judged", "moved"),
@@ -42,9 +42,9 @@ ODD_NAMES, ODD_DOCSTRINGS, ODD_MESSAGES = 0.002, 0.006, 0.008
 """Shares that may only fall."""
 
 
-def _messages(tree: ast.Module) -> Iterator[str]:
+def _messages(nodes: tuple[ast.AST, ...]) -> Iterator[str]:
     """Texts of errors and of log lines, of three words or more."""
-    for node in ast.walk(tree):
+    for node in nodes:
         calls = [node.exc] if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) else []
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LOGGING:
             calls.append(node)
@@ -55,12 +55,11 @@ def _messages(tree: ast.Module) -> Iterator[str]:
                 yield text
 
 
-def measure(root: Path) -> Counter[str]:
+def measure() -> Counter[str]:
     """How many bindings, docstrings and messages the code has, and how many of each are odd."""
     counts: Counter[str] = Counter()
-    for path in (path for top in TOPS for path in (root / top).rglob("*.py")):
-        tree = ast.parse(path.read_text())
-        for node in ast.walk(tree):
+    for nodes in walked().values():
+        for node in nodes:
             match node:
                 case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                     counts["names"] += 1
@@ -69,14 +68,14 @@ def measure(root: Path) -> Counter[str]:
                     if docstring := ast.get_docstring(node):
                         counts["docstrings"] += 1
                         counts["odd docstrings"] += bool(WORDS.search(docstring.split("\n\n")[0]))
-        for text in _messages(tree):
+        for text in _messages(nodes):
             counts["messages"] += 1
             counts["odd messages"] += bool(WORDS.search(text))
     return counts
 
 
 def test_odd_names_and_words_do_not_become_more() -> None:
-    counts = measure(REPOSITORY)
+    counts = measure()
     assert counts["odd names"] / counts["names"] <= ODD_NAMES
     assert counts["odd docstrings"] / counts["docstrings"] <= ODD_DOCSTRINGS
     assert counts["odd messages"] / counts["messages"] <= ODD_MESSAGES

@@ -43,6 +43,8 @@ class Decided:
     """``(t,)`` of any scale, the higher the more favourable; None where there are decisions alone."""
     reason: str = ""
     """Why there are no decisions; empty where there are."""
+    expected: Floats | None = None
+    """``(t,)`` probability of a favourable decision, of a model that draws some of its decisions; None of others."""
 
 
 class Mitigate(Protocol):

@@ -256,26 +256,28 @@ class Case:
     """By number of the group how many are asked, or are in the graph, of how many; not where all are."""
     weights: Floats | None = None
     """``(n,)`` how many rows each stands for; None: itself alone."""
-    repeats: tuple["Case", ...] = ()
-    """The same on other draws of the rows, for a method that looks at draws."""
 
 
 def cases(tables: ProblemTables, settings: ProblemSettings) -> Iterator[Case]:
-    """One case for each decision maker with explained decisions, and each protected attribute."""
+    """One case for each decision maker with explained decisions, and each protected attribute; of the first draw."""
     if tables.draws == 1:
         yield from _cases(tables, settings)
         return
     all_groups = groups_of(tables.memberships, tables.ids, settings.protected)
-    for first, *later_draws in zip(
-        *(_cases(tables.of_draw(draw), settings) for draw in range(tables.draws)), strict=True
-    ):
+    for first in _cases(tables.of_draw(0), settings):
         sample_note = as_sampled(len(first.ids), tables.features.num_rows)
         yield replace(
             first,
             sampled=dict.fromkeys(range(len(first.problem.groups)), sample_note),
             weights=sampling.weights(first.problem, all_groups[first.attribute]),
-            repeats=tuple(later_draws),
         )
+
+
+def later_cases(tables: ProblemTables, settings: ProblemSettings) -> Iterator[tuple[int, Case]]:
+    """The same on every further draw of the rows, with its number from 0; one graph is in memory at a time."""
+    for draw in range(1, tables.draws):
+        for case in _cases(tables.of_draw(draw), settings):
+            yield draw - 1, case
 
 
 def _cases(tables: ProblemTables, settings: ProblemSettings) -> Iterator[Case]:

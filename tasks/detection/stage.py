@@ -3,7 +3,7 @@
 The stage knows no method: the registry names its module, and every module has the same function ``detect``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -90,16 +90,27 @@ def detect_settings(spec: AuditSpec, method: str) -> DetectSettings:
 )
 def detect(*inputs: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMORY) -> Produced:
     """The findings of one method, the evidence behind them, and what is needed to summarise them."""
-    from tasks.detection.problems import cases  # loads what asks a model again
+    from tasks.detection.problems import cases, later_cases  # loads what asks a model again
 
     method = METHODS[settings.method].load()
     tables: dict[str, list[pa.Table]] = {t.name: [t.empty()] for t in detect.writes if t is not EVIDENCE}
     evidence = drafts.new(EVIDENCE.name, EVIDENCE.schema())
     expected = 0
     by_name = {table.name: table_read for table, table_read in zip(detect.reads, inputs, strict=True)}
-    for case in cases(ProblemTables.of(by_name), settings):
+    problem_tables = ProblemTables.of(by_name)
+    later_draws: dict[tuple[str, str], list[Found | DataQualityError]] = {}
+    for at, case in later_cases(problem_tables, settings):  # values alone, for their spread
+        rng = np.random.default_rng([settings.seed, at, crc32(case.attribute.encode())])
+        values_alone = settings.methods.named(settings.method).repeated()
+        results = later_draws.setdefault((case.decision_maker, case.attribute), [])
         try:
-            detected = _detected(method, case, settings)
+            values = method.detect(replace(case.problem, resamples=0), values_alone, rng)
+            results.append((case.problem.groups, values))
+        except DataQualityError as error:
+            results.append(error)
+    for case in cases(problem_tables, settings):
+        try:
+            detected = _detected(method, case, settings, later_draws.get((case.decision_maker, case.attribute), []))
             expected += int(method.units(case.problem).sum())
         except DataQualityError as error:
             # No value, and the reason, for each measure by which a theory is judged and each group that it is about.
@@ -134,19 +145,23 @@ def detect(*inputs: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMO
     return Produced({**full_tables, EVIDENCE.name: evidence.ended()}, rows_in=expected)
 
 
-def _detected(method: ModuleType, case: "Case", settings: DetectSettings) -> Detected:
+def _detected(
+    method: ModuleType, case: "Case", settings: DetectSettings, later_draws: Sequence[Found | DataQualityError]
+) -> Detected:
     # both decision makers are looked at on the same subsamples and permutations
     rng = np.random.default_rng([settings.seed, crc32(case.attribute.encode())])
     method_settings = settings.methods.named(settings.method)
-    detected: Detected = method.detect(case.problem, method_settings, rng)
-    if not case.repeats:
+    detected: Detected
+    if not later_draws:
+        detected = method.detect(case.problem, method_settings, rng)
         return detected
-    later_draws: list[Found] = []
-    for at, draw_case in enumerate(case.repeats):  # values alone, for their spread: no resamples
-        rng = np.random.default_rng([settings.seed, at, crc32(draw_case.attribute.encode())])
-        problem = replace(draw_case.problem, resamples=0)
-        later_draws.append((draw_case.problem.groups, method.detect(problem, method_settings.repeated(), rng)))
-    return over_draws((case.problem.groups, detected), later_draws)
+    detected = method.detect(replace(case.problem, resamples=0), method_settings.of_draws(), rng)
+    results: list[Found] = []
+    for result in later_draws:
+        if isinstance(result, DataQualityError):
+            raise result
+        results.append(result)
+    return over_draws((case.problem.groups, detected), results)
 
 
 def _tables(method: str, case: "Case", detected: Detected) -> Mapping[str, pa.Table]:

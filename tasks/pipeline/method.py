@@ -298,7 +298,9 @@ class ProblemTables:
         nodes = self.nodes.filter(pc.equal(self.nodes["draw"], draw))
         number = nodes["node"].to_numpy()
         first, last = int(number.min()), int(number.max())
-        start, stop = np.searchsorted(self.edges["source"].to_numpy(), (first, last + 1)).tolist()
+        # by chunk: the numbers of all draws in one array would take as much memory again
+        before = [np.searchsorted(chunk.to_numpy(), (first, last + 1)) for chunk in self.edges["source"].chunks]
+        start, stop = np.sum(before, axis=0).tolist() if before else (0, 0)
         edges = self.edges.slice(start, stop - start)
         for name in ("source", "destination"):
             column = pa.array(edges[name].to_numpy() - np.int32(first))
@@ -347,8 +349,12 @@ class Judged:
     refitted: bool = False
     """Whether its error counts that a model was fitted to the same rows; else a fitted model has no verdict by it."""
     maker: DecisionMaker | None = None
-    """The one decision maker whom the theory is judged of by it; None for all. Of a model it is made only where the
-    model can be asked: an attribute that it is not made of has no row."""
+    """The one decision maker whom the theory is judged of by it; None for all."""
+    optional: bool = False
+    """Whether an attribute that it is not made of has no row: of a model that cannot be asked, data without loans."""
+    limit: str = ""
+    """Key in ``verdicts.limits`` of a limit and scale of its own: it then is no other answer to what the primary
+    measure answers. Empty: the limit of its theory."""
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,11 @@ YEARS = "years"
 PARTITIONS = "partitions"
 """The same, where its steps are partitions of years."""
 _MINUTE, _HOUR = 60, 3600
+_PACE_SECONDS = 20.0
+"""Seconds by which a run has to be ahead or behind before its pace counts for much."""
+START_SECONDS, END_SECONDS, STEP_SECONDS = 10.0, 3.0, 1.0
+"""What an audit takes until its first stage begins, after its last one, and around each where the shipped costs tell,
+as those are of the computation alone: about, of audits of 500 rows on two cores."""
 _DAYS = 2
 """From so many days on, a duration is in days."""
 Tell = Callable[[str], None]
@@ -96,15 +101,20 @@ class Course:
     """Work whose steps are counted; empty: that of any stage."""
     beside: bool = False
     """Whether several stages run at a time: a stage then ends only when that is told."""
+    by_table: bool = False
+    """Whether seconds are those of the shipped costs, as no earlier run tells them."""
     at_work: dict[int, AtWork] = field(default_factory=dict)
     """By their numbers."""
+    begun: set[int] = field(default_factory=set)
+    """Numbers of the stages that began."""
 
     def __post_init__(self) -> None:
         """The first stage begins now, as far as is known."""
-        self._begun = self.clock()
+        self._opened = self.clock()
 
     def began(self, number: int) -> None:
         """Go on to a stage, or start one in parallel with the others."""
+        self.begun.add(number)
         running = dict(self.at_work) if self.beside else {}
         self.at_work = {**running, number: AtWork(number, self.clock())}
 
@@ -153,7 +163,7 @@ class Course:
 
     def _time(self) -> str:
         remaining, last = self.left(), self._last()
-        since = last.since if last else self._begun
+        since = last.since if last else self._opened
         return self._passed(since) if remaining is None else f"about {duration(coarse(remaining))} left"
 
     def left(self) -> float | None:
@@ -167,6 +177,33 @@ class Course:
             return None
         remaining = self._left_of(last) if last else 0.0
         return None if remaining is None else remaining + sum(seconds or 0.0 for seconds in to_come)
+
+    def remaining(self) -> float | None:
+        """Seconds left of any stages, as if they ran one after another at the pace so far; None where one is unknown.
+
+        The pace is that of the forecast at first. It follows what the run takes, as a busy machine is slower and
+        several stages at a time are faster. What a late stage has left its steps tell, else nothing.
+        """
+        forecast = self.forecast()
+        if forecast is None:
+            return None
+        seconds, now = [duration or 0.0 for duration in self.seconds], self.clock()
+        before = 0.0 if self.begun else max(START_SECONDS - self.passed(), 0.0)
+        to_come = sum(duration for number, duration in enumerate(seconds, 1) if number not in self.begun)
+        left_of = {number: seconds[number - 1] - (now - stage.since) for number, stage in list(self.at_work.items())}
+        rest_seconds = before + to_come + sum(max(rest, 0.0) for rest in left_of.values()) + END_SECONDS
+        pace = (self.passed() + _PACE_SECONDS) / (forecast - rest_seconds + _PACE_SECONDS)
+        late = [stage for number, stage in list(self.at_work.items()) if left_of.get(number, 0.0) < 0]
+        return rest_seconds * pace + sum(self._left_of(stage) or 0.0 for stage in late)
+
+    def passed(self) -> float:
+        """Seconds since the run was shown first."""
+        return self.clock() - self._opened
+
+    def forecast(self) -> float | None:
+        """Seconds that the whole run takes by its forecast; None where that of a stage is unknown."""
+        known_seconds = [seconds for seconds in self.seconds if seconds is not None]
+        return START_SECONDS + sum(known_seconds) + END_SECONDS if len(known_seconds) == len(self.seconds) else None
 
     def _left_of(self, stage: AtWork) -> float | None:
         passed, expected = self.clock() - stage.since, self.seconds[stage.number - 1]
@@ -270,6 +307,16 @@ def stage_ended(message: str, number: int | None = None) -> None:
         display.ended(course.stage if number is None else course.named(number), message)
         if number is not None:
             course.ended(number)
+
+
+def forecast(seconds: Sequence[float]) -> None:
+    """Report what stages compute by the shipped costs, where no earlier run is; what is held takes no time."""
+    course = _Shown.course
+    is_unknown = course is not None and (course.by_table or None in course.seconds)
+    if course is not None and is_unknown and len(course.seconds) == len(seconds):
+        pairs = zip(course.seconds, seconds, strict=True)
+        course.seconds = [0.0 if now == 0.0 else STEP_SECONDS + computed for now, computed in pairs]
+        course.by_table = True
 
 
 def stepped(work: str, done: int, total: int, number: int | None = None) -> None:

@@ -12,7 +12,6 @@ from typing import Any, Final, TypeVar, get_type_hints
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as pads
 from threadpoolctl import threadpool_limits
 
 from schemas.artifact import Artifact, Partition
@@ -137,7 +136,7 @@ def _of(refusals: pa.Table, memberships: pa.Table | Written | None) -> pa.Table 
     """The memberships of these rows, where they lie in a file."""
     if not isinstance(memberships, Written):
         return memberships
-    return memberships.dataset().to_table(filter=pads.field("row_id").isin(refusals["row_id"].combine_chunks()))
+    return memberships.dataset().to_table(filter=pc.field("row_id").isin(refusals["row_id"].combine_chunks()))
 
 
 def _by_attribute(ids: pa.ChunkedArray, memberships: pa.Table | None) -> Iterator[tuple[str, pa.ChunkedArray]]:
@@ -539,7 +538,7 @@ def _quarantine(stage: str, content: pa.Table | Written, failed: Sequence[Any]) 
             first.setdefault(row_id, outcome)
     broken = pa.array(list(first), pa.string())
     if isinstance(content, Written):
-        rows = content.dataset().to_table(filter=pads.field("row_id").isin(broken))
+        rows = content.dataset().to_table(filter=pc.field("row_id").isin(broken))
         stays: pa.Table | Written = content.filtered(
             lambda batch: pc.invert(pc.is_in(batch["row_id"], value_set=broken))
         )

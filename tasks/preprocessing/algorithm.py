@@ -142,17 +142,38 @@ def _shares(codes: "np.ndarray[tuple[int], np.dtype[np.int64]]", favourable: Boo
     By the row itself, a category of one row would always be right. Categories that the other half lacks have the share
     of all.
     """
-    out = np.full(len(codes), favourable.mean() if len(codes) else np.nan)
+    if not len(codes):
+        return np.empty(0)
+    places, shares, _ = _by_halves(codes, favourable)
+    return shares[places]
+
+
+def _by_halves(
+    codes: "np.ndarray[tuple[int], np.dtype[np.int64]]", favourable: Bools
+) -> tuple["np.ndarray[tuple[int], np.dtype[np.int64]]", Floats, "np.ndarray[tuple[int, int], np.dtype[np.int64]]"]:
+    """Number of each row's category and half; by number the share in the other half, and the rows of no and yes."""
     rng, halves = np.random.default_rng(0), np.zeros(len(favourable), dtype=bool)
     for side in (favourable, ~favourable):
         halves[side] = rng.permutation(int(side.sum())) % 2 == 0
-    size = int(codes.max(initial=-1)) + 1
-    for half in (halves, ~halves):
-        counts = np.bincount(codes[~half], minlength=size)
-        events = np.bincount(codes[~half], weights=favourable[~half], minlength=size)
-        is_counted = half & (counts[codes] > 0)
-        out[is_counted] = events[codes[is_counted]] / counts[codes[is_counted]]
-    return out
+    size = 2 * (int(codes.max(initial=-1)) + 1)
+    places = 2 * codes + halves
+    counts = np.bincount(places, minlength=size)
+    events = np.bincount(places[favourable], minlength=size)
+    other = np.arange(size) ^ 1
+    shares = np.full(size, favourable.mean())
+    np.divide(events[other], counts[other], out=shares, where=counts[other] > 0)
+    return places, shares, np.stack([counts - events, events], axis=1)
+
+
+def area_of_categories(codes: "np.ndarray[tuple[int], np.dtype[np.int64]]", favourable: Bools) -> float:
+    """The area ``value`` of ``association`` of unordered categories, none of them missing, by their counts alone."""
+    if min(int(np.count_nonzero(favourable)), int(np.count_nonzero(~favourable))) < LEAST:
+        return np.nan
+    _, shares, rows = _by_halves(codes, favourable)
+    distinct, order = np.unique(shares, return_inverse=True)
+    bad, good = (np.bincount(order, weights=rows[:, side], minlength=len(distinct)) for side in (0, 1))
+    area = float(good @ (np.cumsum(bad) - bad / 2) / (good.sum() * bad.sum()))
+    return max(area, 0.5)
 
 
 def _share(finite: Bools, among: Bools) -> float:

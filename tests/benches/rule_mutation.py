@@ -1,7 +1,7 @@
-"""Switches off each rule by which cells are read, and lists the tables of the corpus that the judge then fails.
+"""Switches off each rule by which cells are read: which of our tests fails then, and which tables the judge fails.
 
 ``EVENHAND_TEST_DATA=FOLDER PYTHONPATH=.:tests python -m benches rule_mutation`` prints the table; ``--reps`` is the
-number of failing tables after which a rule is left. A rule that no table misses is not held by the corpus.
+number of failing tables after which a rule is left. A rule that no table misses is held by our own tests alone.
 """
 
 import importlib.util
@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -21,10 +22,12 @@ from typing import Any, Final
 import duckdb  # noqa: F401 loaded once: every command is a fork of this process
 import pandas as pd  # noqa: F401 loaded as above
 import pyarrow.parquet  # noqa: F401 loaded as above
+import pytest
 
 from flows.cli import intake as _intake  # noqa: F401 loaded as above
 from flows.cli import main
 from flows.cli.draft import commands, decision, hmda_spec, questions, review, spec_text, vocabulary  # noqa: F401 loaded as above
+from flows.cli.terminal import errors
 from schemas.audit.intake import FOLDINGS
 from tasks.ingest import counts as _counts  # noqa: F401 loaded as above
 from tasks.ingest.intake import bands, codes, dates, folding, missing, numbers, recipe, units
@@ -37,6 +40,15 @@ _TOGETHER: Final = 6
 """Tables that are drafted by one fork before those are judged that it drafts otherwise."""
 _NEVER: Final = re.compile(r"(?!)")
 _FOLDING: Final = (folding, recipe)
+_TESTS: Final = Path(__file__).parents[1] / "tasks" / "ingest" / "intake"
+_TESTS_OF: Final = {
+    "fold": ("test_spellings.py",),
+    "missing": ("test_read_numbers.py", "test_spellings.py"),
+    "codes": ("test_read_dates.py", "test_read_numbers.py"),
+    "dates": ("test_read_dates.py",),
+    "bands": ("test_read_bands.py",),
+}
+"""First word of a rule -> our tests of it; of every other rule those of numbers."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +57,8 @@ class Switch:
 
     rule: str
     off: Callable[[], None]
+    first: str = ""
+    """Beginning of the name of a table that is judged first: it was found to need the rule, so most runs end there."""
 
 
 def _set(module: ModuleType, **members: Any) -> Callable[[], None]:
@@ -137,38 +151,38 @@ def _nothing(*_: Any, **__: Any) -> None:
 
 
 RULES: Final = (
-    Switch("fold: capitals", _without_folding("case")),
+    Switch("fold: capitals", _without_folding("case"), "01"),
     Switch("fold: blanks", _without_folding("blanks")),
-    Switch("fold: full stop and quotes", _without_folding("stop")),
-    Switch("fold: forms of Unicode", _without_folding("unicode")),
+    Switch("fold: full stop and quotes", _without_folding("stop"), "06"),
+    Switch("fold: forms of Unicode", _without_folding("unicode"), "04"),
     Switch("fold: 1 and 1.0 are one value", _set(folding, holds_codes=lambda forms: True)),
     Switch("fold: 01 and 1 are two codes", _set(folding, holds_codes=lambda forms: False)),
-    Switch("fold: y is yes, M is Male", _set(folding, same_words=lambda *_: {})),
+    Switch("fold: y is yes, M is Male", _set(folding, same_words=lambda *_: {}), "15"),
     Switch("fold: near spellings are a question", _everywhere(folding.near_pairs, lambda *_: [])),
-    Switch("missing: sure words", _set(missing, SURE=frozenset())),
-    Switch("missing: words of numbers only", _set(missing, OF_NUMBERS=frozenset())),
-    Switch("missing: runs of signs", _set(missing, _RUNS=_NEVER, _RUNS_OF_NUMBERS=_NEVER)),
-    Switch("missing: a question above 5 %", _set(numbers, _QUESTIONABLE=2)),
-    Switch("numbers: any but plain ones", _set(numbers, _CELL=_NEVER)),
-    Switch("numbers: parentheses", _set(numbers, _IN_PARENTHESES=_NEVER)),
-    Switch("numbers: currency", _without_units(lambda unit: unit in units.CURRENCIES)),
-    Switch("numbers: percent", _without_units(lambda unit: unit == "%")),
-    Switch("numbers: other units", _without_units(lambda unit: unit != "%" and unit not in units.CURRENCIES)),
-    Switch("numbers: k, M, bn", _without_scales()),
-    Switch("numbers: unit in the name", _everywhere(units.unit_in_name, _nothing)),
-    Switch("numbers: a few cells are none", _set(numbers, _LEAST_SHARE=1.0)),
-    Switch("marks: proof by the cell", _set(numbers, _proof=lambda core: (None, frozenset()))),
-    Switch("marks: proof by other columns", _marks_of_the_column_alone()),
-    Switch("marks: money by thousands", _always_decimals()),
-    Switch("numbers or categories", _everywhere(numbers.is_number, lambda *_: True)),
-    Switch("numbers or categories: names of amounts", _set(numbers, names_amount=lambda name: False)),
-    Switch("codes: among numbers", _everywhere(codes.sentinels, lambda numbers: {})),
-    Switch("codes: among words and bands", _everywhere(codes.codes_among_words, lambda counts: {})),
+    Switch("missing: sure words", _set(missing, SURE=frozenset()), "01"),
+    Switch("missing: words of numbers only", _set(missing, OF_NUMBERS=frozenset()), "20"),
+    Switch("missing: runs of signs", _set(missing, _RUNS=_NEVER, _RUNS_OF_NUMBERS=_NEVER), "20"),
+    Switch("missing: a question above 5 %", _set(numbers, _QUESTIONABLE=2), "20"),
+    Switch("numbers: any but plain ones", _set(numbers, _CELL=_NEVER), "01"),
+    Switch("numbers: parentheses", _set(numbers, _IN_PARENTHESES=_NEVER), "29"),
+    Switch("numbers: currency", _without_units(lambda unit: unit in units.CURRENCIES), "01"),
+    Switch("numbers: percent", _without_units(lambda unit: unit == "%"), "01"),
+    Switch("numbers: other units", _without_units(lambda unit: unit != "%" and unit not in units.CURRENCIES), "03"),
+    Switch("numbers: k, M, bn", _without_scales(), "29"),
+    Switch("numbers: unit in the name", _everywhere(units.unit_in_name, _nothing), "01"),
+    Switch("numbers: a few cells are none", _set(numbers, _LEAST_SHARE=1.0), "23"),
+    Switch("marks: proof by the cell", _set(numbers, _proof=lambda core: (None, frozenset())), "03"),
+    Switch("marks: proof by other columns", _marks_of_the_column_alone(), "02"),
+    Switch("marks: money by thousands", _always_decimals(), "01"),
+    Switch("numbers or categories", _everywhere(numbers.is_number, lambda *_: True), "21"),
+    Switch("numbers or categories: names of amounts", _set(numbers, names_amount=lambda name: False), "21"),
+    Switch("codes: among numbers", _everywhere(codes.sentinels, lambda numbers: {}), "07"),
+    Switch("codes: among words and bands", _everywhere(codes.codes_among_words, lambda counts: {}), "07"),
     Switch("codes: among dates", _everywhere(codes.date_sentinels, lambda dates: {})),
-    Switch("dates", _everywhere(dates.guess, lambda *_, **__: {})),
+    Switch("dates", _everywhere(dates.guess, lambda *_, **__: {}), "01"),
     Switch("dates: names of months", _set(dates, _NAMED=())),
-    Switch("dates: day or month by proof", _no_order_is_proven()),
-    Switch("bands", _everywhere(bands.guess, _nothing)),
+    Switch("dates: day or month by proof", _no_order_is_proven(), "02"),
+    Switch("bands", _everywhere(bands.guess, _nothing), "08"),
 )
 
 
@@ -210,6 +224,39 @@ def _forked(switch: Switch | None) -> Callable[..., tuple[int, str, str]]:
             return os.waitstatus_to_exitcode(status), texts[0], texts[1]
 
     return run
+
+
+class _First:
+    """The first test that fails."""
+
+    name = ""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep its name."""
+        if report.failed and not self.name:
+            self.name = report.nodeid.rpartition("::")[2]
+
+
+def own_test(switch: Switch) -> str:
+    """The first of our tests that fails with a rule switched off, in a fork of this process; empty where none does."""
+    files = _TESTS_OF.get(re.split(r"\W", switch.rule)[0], ("test_read_numbers.py",))
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        null = os.open(os.devnull, os.O_RDWR)
+        for number in (0, 1, 2):
+            os.dup2(null, number)
+        switch.off()
+        first = _First()
+        options = ["-x", "-m", "not long and not slow", "-p", "no:cacheprovider"]
+        pytest.main([*options, *(str(_TESTS / file) for file in files)], plugins=[first])
+        os.write(write, first.name.encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as answer:
+        name = answer.read()
+    os.waitpid(child, 0)
+    return name
 
 
 def passes(judge: ModuleType, table: Path, switch: Switch | None = None) -> bool:
@@ -265,17 +312,25 @@ def _batches(tables: list[Path]) -> Iterator[list[Path]]:
         yield part
 
 
-def failing(judge: ModuleType, tables: list[Path], switch: Switch, before: Mapping[str, str], enough: int) -> list[str]:
+def failing(
+    judge: ModuleType, tables: list[Path], switch: Switch, before: Callable[[], Mapping[str, str]], enough: int
+) -> list[str]:
     """Tables that fail with the rule switched off, until there are enough of them.
 
-    Those are judged first of which the draft differs from the one ``before``, then all others.
+    That one is judged first which the switch names, then those of which the draft differs from the one ``before``, then
+    all others.
     """
-    found: list[str] = []
-    others = [table for table in tables if table.name not in before]
-    for part in _batches([table for table in tables if table.name in before]):
+    named = [table for table in tables if switch.first and table.name.startswith(switch.first)]
+    found = [table.name for table in named if not passes(judge, table, switch)]
+    if len(found) >= enough:
+        return found
+    tables = [table for table in tables if table not in named]
+    drafts_before = before()
+    others = [table for table in tables if table.name not in drafts_before]
+    for part in _batches([table for table in tables if table.name in drafts_before]):
         after = drafts(part, switch)
-        others = [*others, *(table for table in part if after[table.name] == before[table.name])]
-        for table in (table for table in part if after[table.name] != before[table.name]):
+        others = [*others, *(table for table in part if after[table.name] == drafts_before[table.name])]
+        for table in (table for table in part if after[table.name] != drafts_before[table.name]):
             if len(found) < enough and not passes(judge, table, switch):
                 found.append(table.name)
         if len(found) >= enough:
@@ -293,16 +348,21 @@ def mutated(folder: Path, enough: int = ENOUGH, rules: tuple[Switch, ...] = RULE
     tables = [folder / "tables" / json.loads(path.read_text(encoding="utf-8"))["file"] for path in answers]
     sound = sorted((table for table in tables if passes(judge, table)), key=lambda table: table.name == _WIDE)
     unsound = [table.name for table in tables if table not in sound]
-    yield {"rule": "none is off", "tables": len(unsound), "fail": ", ".join(unsound)}
-    before = drafts([table for table in sound if table.name != _WIDE], None)
+    yield {"rule": "none is off", "test": "", "tables": len(unsound), "fail": ", ".join(unsound)}
+    before = cache(lambda: drafts([table for table in sound if table.name != _WIDE], None))
     for switch in rules:
         fail = failing(judge, sound, switch, before, enough)
-        yield {"rule": switch.rule, "tables": len(fail), "fail": ", ".join(fail)}
+        yield {"rule": switch.rule, "test": own_test(switch), "tables": len(fail), "fail": ", ".join(fail)}
 
 
 def run(rows: int | None, reps: int | None, options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The table of the bench."""
-    return list(mutated(Path(os.environ["EVENHAND_TEST_DATA"]) / CORPUS, reps or ENOUGH))
+    """The table of the bench; each of its rows is on the error stream as soon as it is known."""
+    table = []
+    for row in mutated(Path(os.environ["EVENHAND_TEST_DATA"]) / CORPUS, reps or ENOUGH):
+        test = row["test"] or "no test fails"
+        errors.print(f"{row['rule']}: {test}; {row['fail'] or 'no table fails'}", markup=False)
+        table.append(row)
+    return table
 
 
 BENCH: Final = SimpleNamespace(run=run)

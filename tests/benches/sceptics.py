@@ -403,6 +403,73 @@ def women(rng: np.random.Generator, n: int) -> Lender:
     return replace(lender, files=replace(lender.files, splits=(*lender.files.splits, split)))
 
 
+def not_taken(share: float, shift: float) -> Draw:
+    """A share of the approvals of the group is not taken, and one in thirty of the others: no decision in the file."""
+
+    def draw(rng: np.random.Generator, n: int) -> Lender:
+        applied = Applied.drawn(rng, n)
+        lender = decided_files(applied, expit(applied.index + shift * applied.member), expit(applied.index))
+        ended = ~lender.files.denied & (rng.random(n) < np.where(applied.member, share, 0.03))
+        return replace(lender, files=replace(lender.files, undecided=ended))
+
+    return draw
+
+
+def withdrawn_by_reference(rng: np.random.Generator, n: int) -> Lender:
+    """Most denials of the reference group are filed as withdrawn; no harm."""
+    lender = equal_files(rng, n)
+    ended = rng.random(n) < np.where(lender.files.denied & (lender.files.group == 0), 0.6, 0.03)
+    return replace(lender, files=replace(lender.files, denied=lender.files.denied & ~ended, undecided=ended))
+
+
+def without_score(shift: float) -> Draw:
+    """Thin files have no score, the group has more of them, and they are denied more often; members' are harmed."""
+
+    def draw(rng: np.random.Generator, n: int) -> Lender:
+        applied = Applied.drawn(rng, n)
+        thin = rng.random(n) < np.where(applied.member, 0.3, 0.08)
+        base = expit(applied.index + 0.6 * thin)
+        chance = expit(applied.index + 0.6 * thin + shift * (thin & applied.member))
+        return with_number(decided_files(applied, chance, base), 1, np.where(thin, np.nan, applied.numbers[:, 1]))
+
+    return draw
+
+
+def inflated_scores(shift: float) -> Draw:
+    """Scores rise over the year, the lender knows it, and members apply later than others."""
+
+    def draw(rng: np.random.Generator, n: int) -> Lender:
+        applied = Applied.drawn(rng, n)
+        quarter = np.where(applied.member, rng.choice(4, n, p=(0.1, 0.15, 0.3, 0.45)), rng.choice(4, n))
+        lender = decided_files(applied, expit(applied.index + shift * applied.member), expit(applied.index))
+        lender = with_number(lender, 1, np.round(applied.numbers[:, 1] + 20 * quarter, 1))
+        dates = Split("date (quarter)", numbered("quarter", 4), quarter.astype(np.int32), time=True)
+        return replace(lender, files=replace(lender.files, splits=(*lender.files.splits, dates)))
+
+    return draw
+
+
+def filled_scores(shift: float) -> Draw:
+    """A score of 9999 stands for none, oftener in the group, and the lender denies such files more often."""
+
+    def draw(rng: np.random.Generator, n: int) -> Lender:
+        applied = Applied.drawn(rng, n)
+        none = rng.random(n) < np.where(applied.member, 0.12, 0.03)
+        index = applied.index + 0.7 * none
+        lender = decided_files(applied, expit(index + shift * applied.member), expit(index))
+        return with_number(lender, 1, np.where(none, 9999.0, applied.numbers[:, 1]))
+
+    return draw
+
+
+def score_floor(rng: np.random.Generator, n: int) -> Lender:
+    """Members below a score are hardly ever approved; nobody else has such a floor."""
+    applied = Applied.drawn(rng, n, worse=0.2)
+    base = expit(applied.index)
+    below = applied.member & (applied.numbers[:, 1] < 630)
+    return decided_files(applied, np.where(below, np.maximum(base, 0.95), base), base)
+
+
 HARM = (OUTSIDE,)
 OPEN_OR_OUTSIDE = (OPEN, OUTSIDE)
 SCEPTICS = (
@@ -452,6 +519,17 @@ SCEPTICS = (
     Shape("a rate floor puts members above a cap", 6000, rate_floor, HARM, harms=True),
     Shape("coarse numbers and rules of two, no harm", 6000, coarse_rules, HONEST),
     Shape("women of the group harmed", 6000, women, HARM, ("part",), part="sex: women", harms=True),
+    Shape("two of five approvals not taken, no harm", 5000, not_taken(0.4, 0.0), (OPEN,), ("undecided",)),
+    Shape("an eighth of approvals not taken, no harm", 5000, not_taken(0.12, 0.0), HONEST),
+    Shape("approvals not taken, harm", 5000, not_taken(0.15, 0.9), HARM, harms=True),
+    Shape("denials of the others withdrawn, no harm", 5000, withdrawn_by_reference, (OPEN,), ("undecided",)),
+    Shape("thin files without a score, no harm", 6000, without_score(0.0), HONEST),
+    Shape("thin files without a score harmed", 6000, without_score(1.5), OPEN_OR_OUTSIDE, ("missing",)),
+    Shape("scores rise, the group later, no harm", 6000, inflated_scores(0.0), HONEST),
+    Shape("scores rise, the group later, harm", 6000, inflated_scores(0.9), HARM, harms=True),
+    Shape("9999 for no score, no harm", 6000, filled_scores(0.0), HONEST),
+    Shape("9999 for no score, harm", 6000, filled_scores(0.9), HARM, harms=True),
+    Shape("a floor of the score for the group", 6000, score_floor, HARM, ("part",), harms=True),
 )
 
 

@@ -110,7 +110,7 @@ class Services:
             InfrastructureError: it did not.
         """
         app = ["--factory", "prefect.server.api.server:create_app", "--lifespan", "on", "--log-level", "error"]
-        words = [*ended_with("uvicorn"), *app, "--host", "127.0.0.1", "--port", str(self.port)]
+        words = [*ended_with("uvicorn"), *app, "--app-dir", sys.prefix, "--host", "127.0.0.1", "--port", str(self.port)]
         self.server = self._started(words, self.environment(), "server.log")
         until = time.monotonic() + _START_SECONDS
         while not self._ready():

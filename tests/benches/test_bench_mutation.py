@@ -1,4 +1,4 @@
-"""Each rule by which cells are read, switched off, makes the judge of the corpus fail at least one table."""
+"""Each rule by which cells are read, switched off, fails a test of ours, and most fail a table of the corpus."""
 
 import pytest
 from benches.rule_mutation import CORPUS, RULES, mutated
@@ -14,4 +14,5 @@ def test_the_corpus_misses_every_rule_that_is_switched_off() -> None:
     first, *rows = mutated(SHARED / CORPUS, enough=1)
     assert first["fail"] == "", "all tables pass with every rule"
     assert [row["rule"] for row in rows] == [switch.rule for switch in RULES]
-    assert {row["rule"] for row in rows if not row["tables"]} == NOT_HELD
+    assert {row["rule"] for row in rows if not row["test"]} == set()
+    assert {row["rule"] for row in rows if not row["tables"]} <= NOT_HELD

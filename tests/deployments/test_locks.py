@@ -16,13 +16,16 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from source_trees import TOPS, nodes_of, walked
 
+GROUP = "source"
+"""Run by the worker that has parsed the code."""
 LOCKS = ("requirements.lock", "requirements-dask.lock", "requirements-dev.lock", "requirements-build.lock")
 DECLARED = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 EXTRAS = DECLARED["optional-dependencies"]
 
 
-CODE, BESIDE = ("evenhand", "research", "flows", "tasks", "schemas"), ("tests", "deployments")
+BESIDE = ("tests", "deployments")
 WORKED_WITH = ("Makefile", ".ci", ".pre-commit-config.yaml", "deployments/Dockerfile")
 """Files that run tools of developers."""
 OTHERWISE = {
@@ -146,7 +149,7 @@ def used(*tops: str) -> set[str]:
     """Modules that the code of some folders imports, and words that it names them by."""
     found: set[str] = set()
     for file in (file for top in tops for file in (REPOSITORY / top).rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in walked().get(file) or nodes_of(file):
             match node:
                 case ast.Import(names=names):
                     found |= {each.name.partition(".")[0] for each in names}
@@ -160,7 +163,8 @@ def used(*tops: str) -> set[str]:
 def words() -> set[str]:
     """Words of the files that run tools, and of those that set them up."""
     roots = [REPOSITORY / name for name in WORKED_WITH]
-    files = [file for root in roots for file in (root.rglob("*") if root.is_dir() else [root]) if file.is_file()]
+    paths = (file for root in roots for file in (root.rglob("*") if root.is_dir() else [root]))
+    files = [file for file in paths if file.is_file() and file.suffix != ".pyc"]
     texts = [file.read_text() for file in files] + [
         str(tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"])
     ]
@@ -179,7 +183,7 @@ def names_of(library: str, modules: Mapping[str, list[str]]) -> Iterator[str]:
 
 def test_what_is_declared_is_imported_or_run_by_us() -> None:
     """With the test above: nothing is installed that nothing of ours uses and nothing installed requires."""
-    code, beside = used(*CODE), used(*BESIDE) | words()
+    code, beside = used(*TOPS), used(*BESIDE) | words()
     modules, left = packages_distributions(), []
     for extra, wanted in {"": DECLARED["dependencies"], **EXTRAS}.items():
         for library in (canonicalize_name(Requirement(each).name) for each in wanted):

@@ -14,7 +14,7 @@ from flows.operations.environment_variables import SERVER, SETTINGS, SITE, WORKE
 from flows.supervision.prefect_server import LIGHT
 
 NAME = re.compile(
-    r"(?<![\w$])(?:EVENHAND|PREFECT|OTEL|NUMBA|OMP|OPENBLAS|AWS|XDG|DO_NOT)_[A-Z0-9]+(?:_[A-Z0-9]+)*(?![\w*{/-])|PIP_(?:EXTRA|FIND)_\w+"
+    r"(?<![\w$])(?:EVENHAND|PREFECT|OTEL|OPENLINEAGE|NUMBA|OMP|OPENBLAS|AWS|XDG|DO_NOT)_[A-Z0-9]+(?:_[A-Z0-9]+)*(?![\w*{/-])|PIP_(?:EXTRA|FIND)_\w+"
 )
 OWN_AFFAIR = {
     *("PREFECT_UI_ENABLED", "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS"),

@@ -14,6 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
 import evenhand as eh
+from evenhand.fair_classifier import fitting_batch
+from evenhand.runs import Data
 
 RNG = np.random.default_rng(5)
 N = 160
@@ -33,7 +35,7 @@ CLASSES: list[Any] = [
     eh.AdjustedDisparity(reference="white"),
     eh.CounterfactualSituationTesting([("race", "income")], k=5),
     eh.GroupCounterfactuals(MODEL, actionable={"income": "up"}),
-    eh.ExplanationConsistency(MODEL, comparable_by=["income"]),
+    eh.ExplanationConsistency(MODEL, comparable_by=["income"], k=2),
     eh.RecourseAwareRanking(actionable={"income": 1.0}, block_size=10),
     eh.CounterfactualFairClassifier(mediators=["income"]),
 ]
@@ -50,6 +52,30 @@ def test_parameters_are_those_of_scikit_learn(estimator: Any) -> None:
     assert copy.set_params(random_state=7).random_state == 7
     with pytest.raises(eh.errors.NotFittedError, match="is not fitted"):
         _ = copy.by_group
+
+
+@pytest.mark.parametrize(
+    ("sizes", "batch"),
+    [((1000, 400), 256), ((1677, 197, 110), 64), ((1000, 41), 32), ((1000, 50, 5), 32), ((20, 10), 256)],
+)
+def test_a_batch_is_one_that_small_groups_fill(sizes: tuple[int, ...], batch: int) -> None:
+    groups = [str(number) for number, size in enumerate(sizes) for _ in range(size)]
+    assert fitting_batch(pa.array(groups), 0.8) == batch
+
+
+def test_reasons_are_compared_with_several_of_the_nearest() -> None:
+    def fitted(k: int, **settings: Any) -> eh.ExplanationConsistency:
+        reasons = eh.ExplanationConsistency(
+            MODEL, comparable_by=NUMBERS, k=k, reference="white", settings={"relabelled_draws": 0, **settings}
+        )
+        return reasons.fit(X[NUMBERS], Y, sensitive_features=RACE)
+
+    one, few = fitted(1), fitted(5)
+    assert few.by_group["n"].tolist() == one.by_group["n"].tolist()
+    assert few.by_group["estimate"].between(0, 1).all()
+    assert few.by_group["estimate"].tolist() != one.by_group["estimate"].tolist()
+    with pytest.raises(eh.errors.SpecError, match="the nearest applicant alone"):
+        fitted(5, relabelled_draws=9)
 
 
 def adjusted(frame: Any, y: Any, groups: Any, **parameters: Any) -> pd.DataFrame:
@@ -94,6 +120,12 @@ def test_lists_and_texts_as_decisions_give_the_same_figures(by_pandas: pd.DataFr
     texts = Y.map({0: "denied", 1: "approved"}).tolist()
     other = adjusted(X, texts, RACE, favourable="approved")
     pd.testing.assert_frame_equal(other, by_pandas, rtol=0, atol=1e-12)
+
+
+def test_a_reference_and_groups_are_taken_as_python_has_them() -> None:
+    for groups, reference in ((RACE == "white", True), ((RACE == "white") + 0.0, 1.0), (RACE.values, "white")):
+        data = Data.of(X, Y, groups, None)
+        assert data.protected(reference)[0]["reference"] in ("true", "1", "white")
 
 
 @pytest.mark.slow
@@ -166,6 +198,11 @@ def test_mediators_may_all_be_categories() -> None:
     imagined = fair.counterfactuals(frame, RACE)
     assert list(imagined.columns) == ["to_group", *mediators]
     assert set(imagined["purpose"]) <= {"buy", "build", "mend"}
+    checks = fair.checks_.set_index("name")
+    assert {"advantage", "converged", "support"} <= set(checks.index)
+    low = (checks["side"] == "least") & (checks["value"] < checks["limit"])
+    high = (checks["side"] == "most") & (checks["value"].abs() > checks["limit"])
+    assert (checks["passed"].dropna().astype(bool) == ~(low | high)[checks["passed"].notna()]).all()
 
 
 class ByFirstColumn(eh.CounterfactualFairClassifier):
@@ -192,3 +229,4 @@ def test_the_classifier_passes_the_checks_of_scikit_learn() -> None:
         outcomes = check_estimator(small, on_skip=None, on_fail=None)
     failed = {o["check_name"]: str(o["exception"])[:200] for o in outcomes if o["status"] == "failed"}
     assert failed == {}
+    assert sum(o["status"] == "passed" for o in outcomes) >= 50

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import evenhand as eh
 
@@ -20,6 +21,9 @@ X = pd.DataFrame(
     }
 )
 Y = pd.Series(RNG.integers(0, 2, N), name="approved")
+NUMBERS = X[["income", "loan"]]
+LOGIT = LogisticRegression().fit(NUMBERS, Y)
+WORDED = LogisticRegression().fit(NUMBERS, Y.map({1: "approved", 0: "denied"}))
 RACE = pd.Series(np.where(np.arange(N) % 3 == 0, "black", "white"), name="race")
 MIXED = pd.Series([1, "a"] * (N // 2), dtype=object)
 
@@ -74,6 +78,47 @@ FAULTS: dict[str, tuple[Callable[[], Any], str]] = {
     "actionable": (
         lambda: eh.GroupCounterfactuals(actionable={"lone": "up"}).fit(X, Y, sensitive_features=RACE),
         "actionable names 'lone', and X has no such column; did you mean 'loan'?",
+    ),
+    "actionable list": (
+        lambda: eh.GroupCounterfactuals(actionable=["loan"]).fit(X, Y, sensitive_features=RACE),
+        "actionable is a list; give column -> 'up', 'down' or 'free'",
+    ),
+    "one text for columns": (
+        lambda: eh.ExplanationConsistency(LOGIT, comparable_by="loan").fit(NUMBERS, sensitive_features=RACE),
+        "comparable_by is 'loan'; give a list of columns, ['loan']",
+    ),
+    "classes without favourable": (
+        lambda: eh.GroupCounterfactuals(WORDED).fit(NUMBERS, sensitive_features=RACE),
+        "the model has the classes ['approved', 'denied']: say which one favours",
+    ),
+    "class for a model": (
+        lambda: eh.GroupCounterfactuals(LogisticRegression).fit(NUMBERS, sensitive_features=RACE),
+        "model is the class LogisticRegression; give a fitted model of it",
+    ),
+    "block of nobody": (
+        lambda: eh.RecourseAwareRanking(block_size=0).fit(X, Y, sensitive_features=RACE),
+        "block_size is 0; give 1 or more",
+    ),
+    "scores of both classes": (
+        lambda: eh.RecourseAwareRanking().fit(NUMBERS, LOGIT.predict_proba(NUMBERS), sensitive_features=RACE),
+        "scores have 2 columns; give one",
+    ),
+    "edge of three": (lambda: eh.CausalGraph([("a", "b", "c")]), "edge ('a', 'b', 'c') is no pair"),
+    "groups without a name": (
+        lambda: eh.CounterfactualSituationTesting([("race", "loan")]).fit(X, Y, sensitive_features=list(RACE)),
+        "node 'race', and X has no such column; sensitive_features have no name",
+    ),
+    "numbers as text": (
+        lambda: fit(X.assign(loan=[f"${value:,.2f}" for value in X["loan"]])),
+        "column 'loan' has numbers as text",
+    ),
+    "sparse column": (
+        lambda: fit(X.assign(loan=pd.arrays.SparseArray(X["loan"]))),
+        "column 'loan' of X is sparse; X.sparse.to_dense()",
+    ),
+    "numbers for groups": (
+        lambda: fit(np.zeros((200, 1)), [0, 1] * 100, np.arange(200.0)),
+        "has 200 groups, and at most 100 are compared; put numbers into bands",
     ),
     "audit without unfavourable": (
         lambda: eh.audit(

@@ -9,24 +9,40 @@ from fairlearn.metrics import MetricFrame, selection_rate
 
 import evenhand as eh
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
-def test_rates_and_ratios_are_those_of_fairlearn() -> None:
+
+@pytest.fixture(scope="module")
+def rows() -> pd.DataFrame:
+    """The complete applications of Boston, with ``race`` and ``approve``."""
     X, y, race = eh.datasets.load_boston(return_X_y_A=True)  # noqa: N806 as scikit-learn
-    complete = X.notna().all(axis=1) & race.notna()
-    X, y, race = X[complete], y[complete], race[complete]  # noqa: N806
-    settings = {"model": {"kind": "none"}, "bootstrap": {"draws": 100}}
-    few = {"adjusted": {"splits": 1, "estimators": ["logit"], "judged": "logit", "terms": "none"}}
-    result = eh.audit(
-        X.assign(race=race, approve=y),
+    return X.assign(race=race, approve=y).dropna()
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("peers") / "lake"
+
+
+@pytest.fixture(scope="module")
+def result(rows: pd.DataFrame, lake: Path) -> eh.AuditResult:
+    """Of one audit, which the lake keeps."""
+    few = {"adjusted": {"splits": 1, "estimators": ["logit"], "judged": "logit", "terms": "none"}, "fgce": None}
+    return eh.audit(
+        rows,
         decision="approve",
         favourable=1,
         protected="race",
         reference="white",
         methods=few,
-        settings=settings,
+        settings={"model": {"kind": "none"}, "bootstrap": {"draws": 100}},
+        lake=lake,
     )
-    theirs = MetricFrame(metrics=selection_rate, y_true=y, y_pred=y, sensitive_features=race)
+
+
+def test_rates_and_ratios_are_those_of_fairlearn(rows: pd.DataFrame, result: eh.AuditResult) -> None:
+    y = rows["approve"]
+    theirs = MetricFrame(metrics=selection_rate, y_true=y, y_pred=y, sensitive_features=rows["race"])
     by_group = theirs.by_group.astype(float)
     ours = result.by_group("approval_rates")["estimate"]
     pd.testing.assert_series_equal(ours, by_group, check_names=False, rtol=0, atol=1e-15)
@@ -41,23 +57,9 @@ def test_rates_and_ratios_are_those_of_fairlearn() -> None:
     np.testing.assert_array_equal(similar["high"], -on_denial.set_index("group")["plain_low"].sort_index())
 
 
-@pytest.mark.slow
-def test_a_lake_has_the_sign_of_the_first_page(tmp_path: Path) -> None:
-    X, y, race = eh.datasets.load_boston(return_X_y_A=True)  # noqa: N806 as scikit-learn
-    settings = {"model": {"kind": "none"}, "bootstrap": {"draws": 100}}
-    few = {"adjusted": {"splits": 1, "estimators": ["logit"], "judged": "logit", "terms": "none"}}
-    eh.audit(
-        X.assign(race=race, approve=y),
-        decision="approve",
-        favourable=1,
-        protected="race",
-        reference="white",
-        methods=few,
-        settings=settings,
-        lake=tmp_path / "lake",
-    )
-    with eh.open(tmp_path / "lake") as lake:
-        run = lake[lake.runs().iloc[0].id]
+def test_a_lake_has_the_sign_of_the_first_page(result: eh.AuditResult, lake: Path) -> None:
+    with eh.open(lake) as opened:
+        run = opened[opened.runs().iloc[0].id]
         measures = run.measures(measure="adjusted_effect").query("parameters == '{}' and group == 'black'")
         verdicts = run.verdicts().query("question == 'similar_applicants' and role == 'primary' and group == 'black'")
     assert (measures["high"] < 0).all()

@@ -7,6 +7,7 @@ squares, as notes on the reference code describe, so that counts do not hang on 
 import gzip
 import json
 import time
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -179,6 +180,7 @@ def test_multiple_discrimination_by_counterfactual_fairness(results):
     assert events(results.found["law_crossed"], "share_multiple", "cf") == [5]
 
 
+@cache
 def judged(name, **changed):
     """Tests by variant, and the rows of the complainants."""
     of, chosen = MAKE[name](), settings(**changed)

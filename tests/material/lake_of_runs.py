@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,19 @@ RUNS = {OTHER: "2026-01-02T10:00:00Z", NEW: "2026-01-03T10:00:00Z", OLD: "2026-0
 STATES = {OLD: "within", NEW: "outside", OTHER: "no_limit"}
 
 
-def lake_of_runs(place: Path, former: bytes | None = None, spec: Mapping[str, Any] | None = None) -> Lake:
+def lake_of_runs(
+    place: Path,
+    former: bytes | None = None,
+    spec: Mapping[str, Any] | None = None,
+    rows: Sequence[Mapping[str, Any]] = (),
+) -> Lake:
     """Make it in a directory.
 
     Args:
         place: the directory.
         former: what every report.json holds, as of another version.
         spec: further keys of every run's spec.
+        rows: further verdicts, each what differs from the last one.
     """
     lake, told = Lake(place), material()
     said = json.loads(document(told, decide(boston()), ("report.html",)))
@@ -36,8 +42,9 @@ def lake_of_runs(place: Path, former: bytes | None = None, spec: Mapping[str, An
     kept += [row | {"measure": "burden", "method": "fgce", "state": "information"} for row in kept[:2]]
     kept += [row | {"measure": "burden", "parameters": '{"k": 5}', "method": "fgce"} for row in kept[:2]]
     measures = PUBLISHED_MEASURES.build(**{c.name: [row[c.name] for row in kept] for c in PUBLISHED_MEASURES.columns})
-    rows = told.tables[PUBLISHED_VERDICTS.name]
-    judged = PUBLISHED_VERDICTS.build(**{c.name: [row[c.name] for row in rows] for c in PUBLISHED_VERDICTS.columns})
+    verdicts = list(told.tables[PUBLISHED_VERDICTS.name])
+    verdicts += [verdicts[-1] | row for row in rows]
+    judged = PUBLISHED_VERDICTS.build(**{c.name: [row[c.name] for row in verdicts] for c in PUBLISHED_VERDICTS.columns})
     tables = {PUBLISHED_MEASURES.name: measures, PUBLISHED_VERDICTS.name: judged}
     made = lake.publish("publish", "0" * 32, tables, {}, {}).model_dump(mode="json", exclude={"reused"})
     for run in RUNS:

@@ -26,6 +26,9 @@ class Told:
     def is_gone(self, attribute: str, group: str, maker: str = "") -> bool:
         return (maker, attribute, group) in self.gone
 
+    def are_decisions_gone(self, attribute: str, group: str, maker: str) -> bool:
+        return self.is_gone(attribute, group, maker)
+
     def is_ranged(self, *_whose: str) -> bool:
         return False
 

@@ -12,7 +12,7 @@ from tasks.lake.store import Lake
 from tasks.pipeline.registry import read_spec
 
 HOSTILE = '<script>document.title="taken"</script>'
-FEWER = "  cst: {ks: [5], k: 5, null_permutations: 1, null_complainants: 20}\n"
+FEWER = "  fgce: null\n  cst: {ks: [5], k: 5, null_permutations: 1, null_complainants: 20}\n"
 SMALL = re.sub(r"  fgce:.*\n  cst:.*\n", FEWER, SPEC)
 
 
@@ -45,6 +45,22 @@ class Visit:
 
     def go(self, path: str) -> int:
         return int(self.page.goto(self.place + path).status)
+
+
+def violations(page: Any) -> list[list[str]]:
+    """What axe finds on a page: rule and first element. It is loaded once a page, and what passes stays there."""
+    from axe_playwright_python.sync_playwright import Axe  # an importer skips where it is not installed
+
+    if page.evaluate("typeof axe === 'undefined'"):
+        page.evaluate(Axe().axe_script)
+    found: list[list[str]] = page.evaluate(_AXE)
+    return found
+
+
+_AXE = """
+axe.run({resultTypes: ["violations"]}).then(
+  result => result.violations.map(each => [each.id, each.nodes[0].html.slice(0, 200)]))
+"""
 
 
 def run_of(lake: Path, year: int) -> str:

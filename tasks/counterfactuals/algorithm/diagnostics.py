@@ -19,6 +19,7 @@ from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.encoding import Columns
 from tasks.numerics.networks.training import Checkpoint
 from tasks.numerics.problem import LEAKS, Mediation, leaks
+from tasks.numerics.statistics.regression import ENOUGH
 
 # --------------------------------------------------------------------------------------------------------------------
 # Distributions of the features of a group, real and counterfactual: quantiles and shares of categories.
@@ -234,6 +235,19 @@ def _slope(true: Floats, generated: Floats) -> Floats:
 
 HALF: Final = 0.5
 """Of what tells a person from people alike: a generator that keeps less is doubted. Our choice."""
+
+
+LIMITS: Final = {
+    "kept": ("least", HALF),
+    "beyond_mean": ("least", HALF),
+    "apart_from_quantiles": ("most", WIDE),
+    "reconstruction": ("most", SETTLED_RECONSTRUCTION),
+    "advantage": ("most", SETTLED_ADVANTAGE),
+    "converged": ("least", 1.0),
+    "leak": ("most", LEAKS),
+    "support": ("least", ENOUGH),
+}
+"""Check -> the limit beyond which it is doubtful; of an advantage, the amount without its sign. Others have none."""
 
 
 class Check(NamedTuple):

@@ -94,11 +94,14 @@ class Matching:
     """Standard deviations beyond which nobody is comparable; exactly that far still is."""
     replacement: bool = True
     """Whether one row may be the match of several."""
+    k: int = 1
+    """Nearest rows whose scores an applicant's score is the mean of; the match is the nearest alone."""
 
     @classmethod
     def of(cls, settings: MatchingSettings) -> "Matching":
         """The settings of the audit spec."""
-        return cls(settings.winsorise, settings.maximum_distance, settings.replacement)
+        k = getattr(settings, "k", 1)
+        return cls(settings.winsorise, settings.maximum_distance, settings.replacement, k)
 
 
 @dataclass(frozen=True)
@@ -223,6 +226,35 @@ def match_nearest(index: Index, rows: Longs, to: int) -> Matches:
         far = distance > index.matching.maximum_distance
         matches[far], reason[far] = UNMATCHED, TOO_FAR
     return Matches(rows, matches, distance, reason)
+
+
+def match_several(index: Index, rows: Longs, to: int) -> Longs:
+    """The ``matching.k`` most comparable members of the group ``to`` with the same label, for each of ``(r,)`` rows.
+
+    Returns:
+        ``(r, k)`` rows of the pool, the nearest first; ``UNMATCHED`` where a cell has fewer or they are too far. Of
+        several equally near any comes first, the same in every call.
+    """
+    most, furthest = index.matching.k, index.matching.maximum_distance
+    several = np.full((len(rows), most), UNMATCHED, np.int64)
+    for outcome in (False, True):
+        positions, cell = np.flatnonzero(index.label[rows] == outcome), index.cells.get((outcome, to))
+        if cell is None or not len(positions):
+            continue
+        # The k nearest rows lie in the k nearest places, each of which has one row or more.
+        shown = np.arange(1, min(most, len(cell.places.start)) + 1)
+        away, place = cell.tree.query(index.at[rows[positions]], k=shown)
+        count = cell.places.count[place]
+        ends, line = count.cumsum(axis=1), np.arange(len(positions))
+        for rank in range(most):
+            at = (ends <= rank).sum(axis=1)
+            has_row = at < len(shown)
+            at = np.minimum(at, len(shown) - 1)
+            within = np.where(has_row, rank - (ends - count)[line, at], 0)
+            row = cell.rows[cell.places.order[cell.places.start[place[line, at]] + within]]
+            near = has_row if furthest is None else has_row & (away[line, at] <= furthest)
+            several[positions, rank] = np.where(near, row, UNMATCHED)
+    return several
 
 
 def counterfactuals(matches: Matches, columns: Columns, favourable: Bools | None) -> Counterfactuals:

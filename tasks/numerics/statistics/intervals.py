@@ -451,8 +451,9 @@ def ratio_bounds(pair: Pair, z: float) -> tuple[Floats, Floats]:
     """
     counts, back = np.unique(np.column_stack(pair), axis=0, return_inverse=True)
     distinct, place = Pair(*counts.T), back.reshape(-1)
-    low = np.where(distinct.control > 0, _end(distinct, z), 0.0)
-    high = np.where(distinct.test > 0, _end(distinct, -z), np.inf)
+    low, high = _ends(distinct, z)
+    low = np.where(distinct.control > 0, low, 0.0)
+    high = np.where(distinct.test > 0, high, np.inf)
     return low[place], high[place]
 
 
@@ -467,17 +468,20 @@ def score(pair: Pair, ratio: float) -> Floats:
         return np.where(error > 0, distance / error, np.where(distance == 0, 0.0, np.sign(distance) * np.inf))
 
 
-def _end(pair: Pair, z: float) -> Floats:
-    """The ratio at which the score is ``z``; where a group has no event there may be none."""
+def _ends(pair: Pair, z: float) -> tuple[Floats, Floats]:
+    """The ratios at which the score is ``z`` and ``-z``, in one search, where there are such."""
     from scipy.optimize import elementwise  # a fifth of a second, and a plan searches for no end
 
     solution = elementwise.find_root(
-        lambda log, *counts: _beyond(log, Pair(*counts), z), (-FURTHEST_RATIO, FURTHEST_RATIO), args=pair
+        lambda log, at, *counts: _beyond(log, Pair(*counts), at),
+        (-FURTHEST_RATIO, FURTHEST_RATIO),
+        args=(np.array([[z], [-z]]), *pair),
     )
-    return np.asarray(np.exp(solution.x), dtype=np.float64)
+    low, high = np.exp(solution.x)
+    return low, high
 
 
-def _beyond(log: Floats, pair: Pair, z: float) -> Floats:
+def _beyond(log: Floats, pair: Pair, z: Floats) -> Floats:
     """The distance of the shares from the ratio, less ``z`` standard errors: above 0 where the score exceeds ``z``."""
     ratio = np.exp(log)
     distance, error = _distance(ratio, pair)

@@ -122,12 +122,12 @@ PERFECT = 1e-9
 RANK = 1e-13
 """Least eigenvalue of the cross products of columns, of length 1 over all rows, that tells them apart."""
 HALVINGS = 30
-BLOCK = 16_384
-"""Rows whose products are summed at a time, so that no second matrix of all rows is made."""
-MANY, SAMPLE = 200_000, 50_000
-"""With more rows than the first, steps begin at the fit of every so many-th row, so many as the second."""
-SAMPLE_RIDGE = 1e-3
-"""Least penalty of that fit, which rare categories may separate."""
+BLOCK, CACHED = 16_384, 2_048
+"""With more rows than the first no second matrix of all rows is made: products of so many as the second are summed."""
+MANY = 200_000
+"""Of more rows no second matrix is made."""
+SAMPLE, EVERY = 8_192, 4
+"""Steps begin at the fit of every fourth row, where these are as many as the first at least; so does that fit."""
 
 
 @dataclass(frozen=True)
@@ -164,29 +164,33 @@ def fit_logit(
             whatever the data, and is never called separated.
         weight: ``(n,)`` how much each row counts; all alike if left out.
     """
-    if len(x) > MANY:
-        some = slice(None, None, len(x) // SAMPLE)
-        few = fit_logit(x[some], y[some], start, max(ridge, SAMPLE_RIDGE), None if weight is None else weight[some])
-        start = few.coefficients
-    b = np.zeros(x.shape[1]) if start is None else start.copy()
-    penalty = np.full(len(b), ridge)
+    penalty = np.full(x.shape[1], ridge)
     penalty[0] = 0.0
-    likelihood = log_likelihood(x @ b, y, weight) - 0.5 * float(penalty @ b**2)
+    b = np.zeros(x.shape[1]) if start is None else start.copy()
+    index = x @ b
+    likelihood = log_likelihood(index, y, weight) - 0.5 * float(penalty @ b**2)
+    if len(x) >= EVERY * SAMPLE:
+        some = slice(None, None, EVERY)
+        few = fit_logit(x[some], y[some], start, ridge, None if weight is None else weight[some])
+        index_few = x @ few.coefficients
+        reached = log_likelihood(index_few, y, weight) - 0.5 * float(penalty @ few.coefficients**2)
+        if reached > likelihood and not few.separated:
+            b, index, likelihood = few.coefficients, index_few, reached
     converged, passes = False, 0
     for _ in range(STEPS if ridge == 0 else RIDGE_STEPS):
         passes += 1
-        p = expit(x @ b)
+        p = expit(index)
         residual = y - p if weight is None else weight * (y - p)
         matrix = information(x, p, penalty, weight)
         step = solve(matrix, x.T @ residual - penalty * b)
         if np.abs(step).max() <= SMALL:
             converged = True
             break
-        b, likelihood = _ascend(x, y, b, step, penalty, likelihood, weight)
+        b, index, likelihood = _ascend(x, y, (b, index, likelihood), step, penalty, weight)
         if ridge == 0 and passes > SOON and passes % 2 == 0 and recedes(x, y, step):
             return LogitFit(b, p, inverse(matrix), TOLD, passes)
     if not converged:
-        p = expit(x @ b)
+        p = expit(index)
         matrix = information(x, p, penalty, weight)
     separated = "" if ridge or (converged and has_maximum(x, y, p)) else _sign(b, p)
     return LogitFit(b, p, inverse(matrix), separated, passes)
@@ -206,10 +210,11 @@ def information(x: Floats, p: Floats, penalty: Floats | float = 0.0, weight: Flo
         matrix = (x * slope[:, None]).T @ x
     else:
         matrix, root = np.zeros((x.shape[1], x.shape[1])), np.sqrt(slope)[:, None]
-        for start in range(0, len(x), BLOCK):
-            rows = slice(start, start + BLOCK)
-            weighted = x[rows] * root[rows]
-            matrix += weighted.T @ weighted
+        weighted = np.empty((CACHED, x.shape[1]))
+        for start in range(0, len(x), CACHED):
+            rows = slice(start, start + CACHED)
+            some = np.multiply(x[rows], root[rows], out=weighted[: len(root[rows])])
+            matrix += some.T @ some
     matrix.flat[:: len(matrix) + 1] += penalty
     return matrix
 
@@ -223,16 +228,23 @@ def solve(matrix: Floats, right: Floats) -> Floats:
 
 
 def _ascend(
-    x: Floats, y: Floats, b: Floats, step: Floats, penalty: Floats, likelihood: float, weight: Floats | None
-) -> tuple[Floats, float]:
-    """The Newton step, halved until the likelihood does not fall."""
+    x: Floats,
+    y: Floats,
+    at: tuple[Floats, Floats, float],
+    step: Floats,
+    penalty: Floats,
+    weight: Floats | None,
+) -> tuple[Floats, Floats, float]:
+    """Coefficients, index and likelihood after the Newton step, halved until the likelihood does not fall."""
+    b, _, likelihood = at
     for _ in range(HALVINGS):
         new = b + step
-        reached = log_likelihood(x @ new, y, weight) - 0.5 * float(penalty @ new**2)
+        index = x @ new
+        reached = log_likelihood(index, y, weight) - 0.5 * float(penalty @ new**2)
         if reached >= likelihood - 1e-9 * abs(likelihood):
-            return new, reached
+            return new, index, reached
         step = step / 2
-    return b, likelihood
+    return at
 
 
 def recedes(x: Floats, y: Floats, step: Floats) -> bool:
@@ -400,15 +412,20 @@ def standard_error(influence: Floats, cluster: Ints | None = None) -> float:
     if cluster is None:
         return float(np.sqrt(influence @ influence))
     sums = np.bincount(cluster, influence)
-    count = len(np.unique(cluster))
+    count = count_clusters(cluster)
     return float(np.sqrt(sums @ sums * count / (count - 1))) if count > 1 else math.nan
+
+
+def count_clusters(cluster: Ints) -> int:
+    """How many clusters have rows; they are numbered from 0."""
+    return int(np.count_nonzero(np.bincount(cluster)))
 
 
 def critical_value(level: float, cluster: Ints | None = None) -> float:
     """Half width of an interval in standard errors: normal, or Student's t with G - 1 degrees of freedom."""
     if cluster is None:
         return float(scipy.stats.norm.ppf((1 + level) / 2))
-    count = len(np.unique(cluster))
+    count = count_clusters(cluster)
     return float(scipy.stats.t.ppf((1 + level) / 2, count - 1)) if count > 1 else math.nan
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -169,7 +170,7 @@ def test_the_criterion_row_by_row():
     assert float(found) == pytest.approx(np.mean(by_hand))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.integers(0, 10_000))
 def test_the_criterion_is_small_where_scores_do_not_tell_of_the_category(seed):
     rng = np.random.default_rng(seed)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstest
@@ -55,7 +56,7 @@ def test_it_finds_a_noise_that_grows_in_one_category_and_the_flip_turns_it_round
     assert against_truth(fitted.imagine(rows, flipped=True), *truth).slope.item() == pytest.approx(-1, abs=0.06)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(seed=st.integers(0, 999), k=st.integers(2, 3))
 def test_laws(seed, k):
     """Observed where observed; every row by itself; ranks are kept; there and back again."""

@@ -19,18 +19,24 @@ from tasks.plan import plan
 Tables = dict[str, pd.DataFrame]
 
 
+OTHERS = ("connect", "ablate", "detect fgce", "abandoned", "adjust", "detect adjusted")
+"""Steps of other methods."""
+
+
 def write(place: Path, frame: pd.DataFrame) -> None:
     frame.to_csv(place / "loans.csv", index=False)
 
 
 def run(spec: AuditSpec, until: str = "detect cst") -> Tables:
-    steps = [step for step in plan(spec).steps if step.name not in ("connect", "ablate", "detect fgce")]
+    steps = [step for step in plan(spec).steps if step.name not in OTHERS]
     last = next(i for i, step in enumerate(steps) if step.name == until)
     return {name: pa.concat_tables(parts).to_pandas() for name, parts in call_plainly(steps[: last + 1]).items()}
 
 
-@pytest.fixture
-def found(place: Path) -> Tables:
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    place = tmp_path_factory.mktemp("loans")
+    write(place, loans())
     return run(spec_of(place))
 
 

@@ -47,6 +47,21 @@ def test_a_match_is_the_lowest_of_the_nearest_in_the_cell(seed, features):
 
 
 @QUICK
+@given(seed=st.integers(0, 10**6), k=st.integers(1, 30), furthest=st.sampled_from([None, 0.4]))
+def test_several_matches_are_the_nearest_of_the_cell(seed, k, furthest):
+    at, label, group, pool = drawn(seed)
+    rows = np.flatnonzero(group != 0)
+    laid_out = nearest.index(at, label, group, pool, Matching(None, furthest, k=k))
+    for row, several in zip(rows, nearest.match_several(laid_out, rows, 0), strict=True):
+        cell = [j for j in np.flatnonzero(pool) if group[j] == 0 and label[j] == label[row]]
+        away = sorted(distance(at, row, j) for j in cell)[:k]
+        found = [j for j in several if j != UNMATCHED]
+        assert len(set(found)) == len(found)
+        assert set(found) <= set(cell)
+        assert [distance(at, row, j) for j in found] == [a for a in away if furthest is None or a <= furthest]
+
+
+@QUICK
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 60), levels=st.sampled_from([2, 4, 1000]))
 def test_without_replacement_the_nearest_pair_comes_first(seed, n, levels):
     at, _, group, _ = drawn(seed, n, levels=levels)

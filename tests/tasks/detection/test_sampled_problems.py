@@ -120,6 +120,9 @@ def test_measures_of_a_drawn_graph_have_a_range_and_no_interval(audits: tuple[Ta
     assert (ranged["low"] <= ranged["value"]).all()
     assert (ranged["value"] <= ranged["high"]).all()
     assert ranged["reason"].str.contains("range").all()
+    curves = said.query("measure in ['kauc', 'least_cost', 'kauc_saturation']")
+    assert curves["value"].notna().any()
+    assert curves["low"].isna().all(), "curves are of the first draw alone"
     assert said["se"].dropna().empty or set(said.dropna(subset="se")["measure"]) <= {"infeasible_share_relabelled"}
     weights = sampled["findings"].query("method == 'fgce'")["weight"]
     assert (weights > 1).all()

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
+from conftest import examples
 from generated_tables import COLUMNS, tables
 from hypothesis import given, settings
 
@@ -65,7 +66,7 @@ def test_counts_are_those_of_pandas(made: tuple[pa.Table, Table]) -> None:
     assert [(o.expectation, o.column, o.elements, o.unexpected) for o in outcomes] == expected
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(30))
 @given(tables())
 def test_rows_that_break_a_rule_are_those_of_pandas(made: tuple[pa.Table, Table]) -> None:
     content, declared = made
@@ -93,7 +94,7 @@ def core_expectations(declared: Table) -> Iterator[Any]:
             yield gxe.ExpectColumnValuesToBeUnique(column=c.name)
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(16))
 @given(tables())
 def test_outcomes_are_those_of_the_expectations_that_rules_are_named_after(made: tuple[pa.Table, Table]) -> None:
     content, declared = made

@@ -14,7 +14,12 @@ from tasks.plan import plan
 
 FINANCIAL = SPEC.replace("{type: continuous, constraint: up}", "{type: continuous, constraint: up, role: financial}")
 RULE = "{kind: rule, rule: {weights: {income: 1.0, amount: -0.1}, limit: 40.0, above: %s%s}}"
-ALONE = {"methods__fgce": "null", "methods__cst": "null", "methods__cec": "{theta_steps: 4}"}
+ALONE = {
+    "methods__fgce": "null",
+    "methods__cst": "null",
+    "methods__adjusted": "null",
+    "methods__cec": "{theta_steps: 4}",
+}
 
 
 def looked_into(place: Path, model: str, text: str = FINANCIAL):
@@ -63,7 +68,7 @@ def test_the_lender_cannot_be_looked_into(place: Path) -> None:
 
 
 def test_trees_need_a_substitute_that_was_chosen(place: Path) -> None:
-    found, _ = looked_into(place, "{kind: random_forest, folds: 2}")
+    found, _ = looked_into(place, "{kind: gradient_boosting, folds: 2}")
     with pytest.raises(SpecError, match="has no gradient to integrate; choose the substitute"):
         found["model"].look_into(substitute=False)
 

@@ -75,6 +75,36 @@ def test_a_line_tells_stage_step_and_time_left(
     assert at.words() == words.replace("about 80 s", "about 1 min")
 
 
+def test_time_left_follows_the_pace_of_the_run_and_is_never_below_nothing() -> None:
+    at, clock = course(10.0, 100.0, 20.0)
+    assert at.remaining() == at.forecast() == 143.0  # with 10 s before the first stage, and 3 s after the last one
+    clock.now += 30.0  # the first stage is late
+    assert at.remaining() == pytest.approx(133.0 * 50 / 30)
+    at.began(1)
+    clock.now += 10.0
+    at.began(2)
+    assert at.remaining() == pytest.approx(123.0 * 60 / 40)
+    clock.now += 50.0
+    assert at.remaining() == pytest.approx(73.0 * 110 / 90)
+    clock.now += 150.0  # the stage is late: what it has left nobody knows
+    assert at.remaining() == pytest.approx(23.0 * 260 / 140)
+    at.stepped("groups", 3, 4)  # but by its own steps
+    assert at.remaining() == pytest.approx(23.0 * 260 / 140 + 200 / 3)
+    at.began(3)
+    clock.now += 900.0
+    assert at.remaining() == pytest.approx(3.0 * 1160 / 160)
+    assert course(10.0, None, 20.0)[0].remaining() is None
+
+
+def test_the_shipped_costs_tell_where_no_earlier_run_does_and_not_of_what_is_held(kept: Kept) -> None:
+    for seconds, expected in (((0.0, None, 3.0), [0.0, 6.0, 7.0]), ((1.0, 2.0, 3.0), [1.0, 2.0, 3.0])):
+        with progress.course_of(["ingest", "mediate", "report"], seconds):
+            progress.forecast([4.0, 5.0, 6.0])
+            assert kept.course is not None
+            assert list(kept.course.seconds) == expected
+            assert kept.course.by_table == (seconds[1] is None)
+
+
 def test_the_steps_of_one_stage_are_not_those_of_the_next() -> None:
     at, _ = course(1.0, 1.0, 1.0)
     at.began(1)

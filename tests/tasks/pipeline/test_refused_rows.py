@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -107,7 +108,7 @@ def test_what_is_kept(large: Produced) -> None:
     assert kept(large.refusals.slice(0, stage.WHOLE_ROWS + 1), Keeping("sample")).num_rows < 3001
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(50))
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.booleans(), st.booleans()), max_size=30))
 def test_rows_of_no_group_are_counted_once_for_each_attribute(people: list[tuple[str, str, bool, bool]]) -> None:
     ids = [str(i) for i in range(len(people))]

@@ -12,7 +12,7 @@ from schemas.errors import DataQualityError, SpecError
 from tasks.in_memory import call_plainly
 from tasks.plan import plan
 from tasks.preprocessing import checks
-from tasks.preprocessing.algorithm import LEAST, association, auc
+from tasks.preprocessing.algorithm import LEAST, area_of_categories, association, auc
 
 CREDIT_UNION = SHARED / "data/hmda_lar_2024_travis_cu/travis_cu_2024_hmda.csv"
 APPROVED = np.repeat([True, False], 20)
@@ -157,3 +157,12 @@ class TestAudit:
     def test_a_column_that_is_not_there_is_a_spec_error(self, place):
         with pytest.raises(SpecError, match="'amont' is no feature of this audit"):
             spec_of(place, leakage="{allow: [amont]}")
+
+
+@pytest.mark.parametrize(("rows", "size"), [(9, 2), (60, 3), (400, 40), (3000, 2)])
+def test_the_area_of_categories_by_counts_is_that_of_the_rows(rows: int, size: int) -> None:
+    rng = np.random.default_rng(rows)
+    codes, favourable = rng.integers(0, size, rows), rng.random(rows) < 0.6
+    favourable |= (codes == 0) & (rng.random(rows) < 0.5)
+    expected = association(codes.astype(float), favourable, unordered=True).value
+    np.testing.assert_allclose(area_of_categories(codes, favourable), expected, rtol=1e-12)

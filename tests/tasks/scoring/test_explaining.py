@@ -8,7 +8,6 @@ import warnings
 import joblib
 import numpy as np
 import pytest
-import skops.io
 import torch
 from completeness import completeness_error
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
@@ -104,13 +103,15 @@ def test_models_without_a_gradient_need_the_substitute(estimator):
 
 
 def test_scikit_learn_models_that_do_not_fit_are_refused():
+    from skops.io import dumps  # takes seconds: looks through all of scikit-learn
+
     with pytest.raises(SpecError, match="LinearSVC without probabilities"):
-        attributor(given(skops.io.dumps(LinearSVC().fit(X, Y))), substitute=True)
+        attributor(given(dumps(LinearSVC().fit(X, Y))), substitute=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it need not converge
         unknown = MLPClassifier((3,), max_iter=2).fit(X, Y)
     with pytest.raises(SpecError, match="AdamOptimizer"):
-        attributor(given(skops.io.dumps(unknown)), substitute=True)
+        attributor(given(dumps(unknown)), substitute=True)
 
 
 def test_torchscript_is_read_only_where_its_digest_is_stated():

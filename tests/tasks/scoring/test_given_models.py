@@ -40,7 +40,7 @@ from tasks.scoring.models import ModelFile, kept, probabilities, read
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # and still what users have
 
 FINANCIAL = SPEC.replace("{type: continuous, constraint: up}", "{type: continuous, constraint: up, role: financial}")
-WITHOUT_FGCE = {"methods__fgce": "null", "methods__cec": "{theta_steps: 2, substitute: true}"}
+BOTH = {"methods__adjusted": "null", "methods__fgce": "null", "methods__cec": "{theta_steps: 2, substitute: true}"}
 ORDERS = {"purpose": ["buy", "refinance"], "history": ["bad", "fair", "good"]}
 UNTIL_SCORE = 3
 
@@ -180,7 +180,7 @@ def test_a_classifier_fitted_on_named_columns(place: Path) -> None:
 def test_imagined_applicants_are_decided_on_by_the_file(place: Path, name: str) -> None:
     make, inputs = FILES[name]
     content = make()
-    spec = spec_with(place, content, inputs=inputs, sha256=hashlib.sha256(content).hexdigest(), **WITHOUT_FGCE)
+    spec = spec_with(place, content, inputs=inputs, sha256=hashlib.sha256(content).hexdigest(), **BOTH)
     steps = plan(spec).steps[:4]
     found = {table: pa.concat_tables(parts) for table, parts in call_plainly(steps).items()}
     again = of_the_model(found, "counterfactual_decisions")
@@ -204,7 +204,7 @@ def test_imagined_applicants_are_decided_on_by_the_file(place: Path, name: str) 
 )
 def test_every_kind_of_model_serves_both_methods(place: Path, model: str) -> None:
     if model.startswith("{"):
-        spec = spec_of(place, FINANCIAL, model=model, **WITHOUT_FGCE)
+        spec = spec_of(place, FINANCIAL, model=model, **BOTH)
     else:
         x = as_taken(loans(), "one_hot")
         content = (
@@ -213,7 +213,7 @@ def test_every_kind_of_model_serves_both_methods(place: Path, model: str) -> Non
             else FILES[model][0]()
         )
         sha256 = hashlib.sha256(content).hexdigest()
-        spec = spec_with(place, content, sha256=sha256, text=FINANCIAL, **WITHOUT_FGCE)
+        spec = spec_with(place, content, sha256=sha256, text=FINANCIAL, **BOTH)
     steps = plan(spec).steps
     until = next(i for i, step in enumerate(steps) if step.name == "measure")
     findings = tables(spec, until)["findings"].to_pandas().query("decision_maker == 'model'")
@@ -241,7 +241,7 @@ def test_a_file_is_looked_into_by_its_own_inputs(place: Path, inputs: str, of_co
 
 
 def test_later_stages_need_no_file(place: Path) -> None:
-    spec = spec_with(place, to_safetensors(network()), text=FINANCIAL, **WITHOUT_FGCE)
+    spec = spec_with(place, to_safetensors(network()), text=FINANCIAL, **BOTH)
     scored = tables(spec)
     (place / "model.bin").unlink()
     settings = detect.detect_settings(spec, "cec")
@@ -407,7 +407,7 @@ def test_outcomes_of_one_kind_leave_nothing_to_compare(place: Path) -> None:
     frame = pd.read_csv(place / "loans.csv", keep_default_na=False).assign(repaid="1")
     frame.to_csv(place / "loans.csv", index=False)
     text = FINANCIAL + "outcome: {column: repaid, favourable: [1], unfavourable: [0]}\n"
-    spec = spec_with(place, to_safetensors(network()), text=text, **{**WITHOUT_FGCE, "methods__cst": "null"})
+    spec = spec_with(place, to_safetensors(network()), text=text, **{**BOTH, "methods__cst": "null"})
     reasons = (
         call_plainly(plan(spec).steps[:-2])["verdicts"][0].to_pandas().query("theory == 'model_reasons'")["reason"]
     )
