@@ -481,7 +481,7 @@ class Joint(NamedTuple):
     beside: tuple[Published, ...]
     protect: tuple[Count, ...]
     differing: tuple[Count, ...]
-    """The denied among the few in whom runs differ."""
+    """The denied among the few in whom runs differ, and among the few of this run and of others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -644,8 +644,12 @@ def together(crowd: Crowd, lacking: Sequence[tuple[str, str]], runs: Sequence[Ea
         people, apart = _alone(people, crowd, ["", *(run.run for run in runs)])
         protect += apart
         differing += [Count(population, DENIED) for population in dict.fromkeys(apart)]
+    own = [population for place in people.bases if not place.run for population in _groups_in(crowd.named, place)]
+    differing += [Count(population, DENIED) for population in (*own, *protect)]
     differing = [
-        count for count in differing if count.happening in people.events and small(policy, people.size(Count(count[0])))
+        count
+        for count in dict.fromkeys(differing)
+        if count.happening in people.events and small(policy, people.size(Count(count[0])))
     ]
     small_counts = []  # of small populations, those with and without a denial too
     for population in dict.fromkeys(protect):
@@ -681,6 +685,10 @@ def _apart(people: People, crowd: Crowd, earlier: Earlier) -> tuple[People, list
                 bases[denied_alone] = inside & theirs & happened & ~so_there
                 if bases[denied_alone].any():
                     out += _groups_in(crowd.named, denied_alone)
+                otherwise = place._replace(run=f"{run or 'this run'} otherwise than {other or 'this run'}")
+                bases[otherwise] = inside & theirs & (happened != so_there)
+                events[Event(DENIED, place.decision_maker, otherwise.run)] = happened
+                out += _groups_in(crowd.named, otherwise)
             out += _groups_in(crowd.named, alone)
             for name, rows in movers.items():  # a function of groups: the auditor would cross a place with all of them
                 own = people.attribute(earlier.called(name) if run else name)
