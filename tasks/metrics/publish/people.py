@@ -209,14 +209,14 @@ def people_of(marked: Marked, named: Sequence[Named], decisions: Sequence[Set[Ev
     first, _, counts = kinds_of(marked)
     marked = marked.at(first)
     like = np.unique(np.column_stack(list(marked.bases.values())), axis=0, return_index=True)[1].astype(np.int64)
-    imagined = list(product(range(len(decisions)), (False, True)))
-    rows, whose = np.repeat(like, len(imagined)), np.tile(np.arange(len(imagined)), like.size)
-    decided = {}
+    combinations = list(product(range(len(decisions)), (False, True)))
+    rows, whose = np.repeat(like, len(combinations)), np.tile(np.arange(len(combinations)), like.size)
+    events = {}
     for event, inside in marked.events.items():
-        decided[event] = inside[rows]
-        for number, (decision, happens) in enumerate(imagined):
+        events[event] = inside[rows]
+        for number, (decision, happens) in enumerate(combinations):
             if event in decisions[decision]:
-                decided[event] = np.where(whose == number, happens, decided[event])
+                events[event] = np.where(whose == number, happens, events[event])
     every = np.concatenate([np.arange(first.size), rows])
     column_of, codes = dict(linked(named)), {name: code[every] for name, code in marked.codes.items()}
     columns = {}
@@ -230,7 +230,7 @@ def people_of(marked: Marked, named: Sequence[Named], decisions: Sequence[Set[Ev
             for attribute in named
         ),
         {place: inside[every] for place, inside in marked.bases.items()},
-        {event: np.concatenate([happened, decided[event]]) for event, happened in marked.events.items()},
+        {event: np.concatenate([happened, events[event]]) for event, happened in marked.events.items()},
         weights=np.concatenate([counts, np.zeros_like(rows)]),
     )
 
@@ -644,8 +644,9 @@ def together(crowd: Crowd, lacking: Sequence[tuple[str, str]], runs: Sequence[Ea
         people, apart = _alone(people, crowd, ["", *(run.run for run in runs)])
         protect += apart
         differing += [Count(population, DENIED) for population in dict.fromkeys(apart)]
-    own = [population for place in people.bases if not place.run for population in _groups_in(crowd.named, place)]
-    differing += [Count(population, DENIED) for population in (*own, *protect)]
+    places = [place for place in people.bases if not place.run]
+    populations = [population for place in places for population in _groups_in(crowd.named, place)]
+    differing += [Count(population, DENIED) for population in (*populations, *protect)]
     differing = [
         count
         for count in dict.fromkeys(differing)
@@ -685,10 +686,10 @@ def _apart(people: People, crowd: Crowd, earlier: Earlier) -> tuple[People, list
                 bases[denied_alone] = inside & theirs & happened & ~so_there
                 if bases[denied_alone].any():
                     out += _groups_in(crowd.named, denied_alone)
-                otherwise = place._replace(run=f"{run or 'this run'} otherwise than {other or 'this run'}")
-                bases[otherwise] = inside & theirs & (happened != so_there)
-                events[Event(DENIED, place.decision_maker, otherwise.run)] = happened
-                out += _groups_in(crowd.named, otherwise)
+                turned_place = place._replace(run=f"{run or 'this run'} otherwise than {other or 'this run'}")
+                bases[turned_place] = inside & theirs & (happened != so_there)
+                events[Event(DENIED, place.decision_maker, turned_place.run)] = happened
+                out += _groups_in(crowd.named, turned_place)
             out += _groups_in(crowd.named, alone)
             for name, rows in movers.items():  # a function of groups: the auditor would cross a place with all of them
                 own = people.attribute(earlier.called(name) if run else name)
