@@ -196,16 +196,19 @@ def stage_words(partition: Partition, seconds: float, lake: Lake) -> str:
 
 
 def about(rows: int) -> str:
-    """A number of rows in a log, to two digits: it is logged before disclosure control decides what may be published.
+    """A number of rows in a log, to two digits, and in hundreds at the finest.
 
-    Rows that a stage refused are withheld where they are few, and they are what two exact numbers differ by.
+    It is logged before disclosure control decides what may be published: a count that this rounds to tens would be
+    known more closely than every profile promises.
     """
     return f"< {_LEAST_PRINTED}" if 0 < rows < _LEAST_PRINTED else f"{roughly(rows):,}"
 
 
 def roughly(rows: int) -> int:
-    """The same as a number, for metrics and traces: to two digits, 0 where they are few."""
-    return 0 if rows < _LEAST_PRINTED else int(float(f"{rows:.1e}"))
+    """The same as a number, for metrics and traces: 0 where they are few."""
+    if rows < _LEAST_PRINTED:
+        return 0
+    return round(rows, -2) if rows < 10 * _LEAST_PRINTED else int(float(f"{rows:.1e}"))
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from told_runs import Told, told_runs
 from flows.outcome.ending import about
 from flows.supervision.failed_audits import paths, read_failure
 from tasks.lake.store import Lake
+from tasks.metrics.publish.algorithm.profiles import POLICIES
 
 STAGES = (
     "ingest",
@@ -766,7 +767,13 @@ def test_reading_makes_no_lake(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"), [(0, "0"), (5, "< 100"), (99, "< 100"), (147, "150"), (1989, "2,000"), (1984, "2,000")]
+    ("rows", "said"), [(0, "0"), (5, "< 100"), (99, "< 100"), (147, "100"), (1989, "2,000"), (1984, "2,000")]
 )
 def test_a_log_does_not_tell_how_few_were_refused(rows: int, said: str) -> None:
     assert about(rows) == said
+
+
+def test_a_log_tells_no_count_of_rows_more_closely_than_a_profile_does() -> None:
+    alike = Counter(about(rows) for rows in range(1, 20_000))
+    widest = max(policy.wanted for policy in POLICIES.values())
+    assert min(alike.values()) > 4 * widest

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -203,18 +204,20 @@ def people_of(marked: Marked, named: Sequence[Named], decisions: Sequence[Set[Ev
     Args:
         marked: the attributes of each row.
         named: the attributes whose codes it has.
-        decisions: events that are one decision: they happen to a person together.
+        decisions: events that happened to a person in all runs, or in none, where runs do not differ.
     """
     first, _, counts = kinds_of(marked)
     marked = marked.at(first)
     like = np.unique(np.column_stack(list(marked.bases.values())), axis=0, return_index=True)[1].astype(np.int64)
-    rows, whose = np.repeat(like, len(decisions)), np.tile(np.arange(len(decisions)), like.size)
-    out = {}
+    combinations = list(product(range(len(decisions)), (False, True)))
+    rows, whose = np.repeat(like, len(combinations)), np.tile(np.arange(len(combinations)), like.size)
+    events = {}
     for event, inside in marked.events.items():
-        imagined_turned = [number for number, together in enumerate(decisions) if event in together]
-        out[event] = inside[rows] != np.isin(whose, imagined_turned)
-    imagined_kinds, turned = rows, out
-    every = np.concatenate([np.arange(first.size), imagined_kinds])
+        events[event] = inside[rows]
+        for number, (decision, happens) in enumerate(combinations):
+            if event in decisions[decision]:
+                events[event] = np.where(whose == number, happens, events[event])
+    every = np.concatenate([np.arange(first.size), rows])
     column_of, codes = dict(linked(named)), {name: code[every] for name, code in marked.codes.items()}
     columns = {}
     for column in dict.fromkeys(column_of.values()):  # the combinations of the groups of its attributes
@@ -226,9 +229,9 @@ def people_of(marked: Marked, named: Sequence[Named], decisions: Sequence[Set[Ev
             Attribute(attribute.name, (column_of[attribute.name],), attribute.groups, codes[attribute.name])
             for attribute in named
         ),
-        {place: rows[every] for place, rows in marked.bases.items()},
-        {event: np.concatenate([rows, turned[event]]) for event, rows in marked.events.items()},
-        weights=np.concatenate([counts, np.zeros_like(imagined_kinds)]),
+        {place: inside[every] for place, inside in marked.bases.items()},
+        {event: np.concatenate([happened, events[event]]) for event, happened in marked.events.items()},
+        weights=np.concatenate([counts, np.zeros_like(rows)]),
     )
 
 
@@ -478,7 +481,7 @@ class Joint(NamedTuple):
     beside: tuple[Published, ...]
     protect: tuple[Count, ...]
     differing: tuple[Count, ...]
-    """The denied among the few in whom runs differ."""
+    """The denied among the few in whom runs differ, and among the few of this run and of others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -616,7 +619,8 @@ def together(crowd: Crowd, lacking: Sequence[tuple[str, str]], runs: Sequence[Ea
         decided |= inside
         alike.add(Event(DENIED, LENDER, decided_alike_run))
     marked.events.update(dict.fromkeys(alike, denied))
-    alone = [{event} for event in marked.events if event not in alike]
+    makers = dict.fromkeys(event.decision_maker for event in marked.events)
+    decisions = [{event for event in marked.events if event.decision_maker == maker} for maker in makers]
     codes = marked.codes
     out, column_of = dict(codes), dict(linked(named))
     for column in dict.fromkeys(column_of.values()):
@@ -630,7 +634,7 @@ def together(crowd: Crowd, lacking: Sequence[tuple[str, str]], runs: Sequence[Ea
             filled_kinds[number] = like[0] if like.size else filled_kinds[number]
         out |= dict(zip(names, filled_kinds[inverse.ravel()].T, strict=True))
     marked = marked._replace(codes=out)
-    people = people_of(marked, named, [alike, *alone])
+    people = people_of(marked, named, decisions)
     protect, differing = [population for run in runs for population in run.withheld()], list[Count]()
     for run in runs:
         people, apart = _apart(people, crowd, run)
@@ -640,8 +644,13 @@ def together(crowd: Crowd, lacking: Sequence[tuple[str, str]], runs: Sequence[Ea
         people, apart = _alone(people, crowd, ["", *(run.run for run in runs)])
         protect += apart
         differing += [Count(population, DENIED) for population in dict.fromkeys(apart)]
+    places = [place for place in people.bases if not place.run]
+    populations = [population for place in places for population in _groups_in(crowd.named, place)]
+    differing += [Count(population, DENIED) for population in (*populations, *protect)]
     differing = [
-        count for count in differing if count.happening in people.events and small(policy, people.size(Count(count[0])))
+        count
+        for count in dict.fromkeys(differing)
+        if count.happening in people.events and small(policy, people.size(Count(count[0])))
     ]
     small_counts = []  # of small populations, those with and without a denial too
     for population in dict.fromkeys(protect):
@@ -677,6 +686,10 @@ def _apart(people: People, crowd: Crowd, earlier: Earlier) -> tuple[People, list
                 bases[denied_alone] = inside & theirs & happened & ~so_there
                 if bases[denied_alone].any():
                     out += _groups_in(crowd.named, denied_alone)
+                turned_place = place._replace(run=f"{run or 'this run'} otherwise than {other or 'this run'}")
+                bases[turned_place] = inside & theirs & (happened != so_there)
+                events[Event(DENIED, place.decision_maker, turned_place.run)] = happened
+                out += _groups_in(crowd.named, turned_place)
             out += _groups_in(crowd.named, alone)
             for name, rows in movers.items():  # a function of groups: the auditor would cross a place with all of them
                 own = people.attribute(earlier.called(name) if run else name)

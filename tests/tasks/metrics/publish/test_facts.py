@@ -1,5 +1,6 @@
 """Tables beside the measures: what they say of a withheld group goes with it, and no number is finer than it may be."""
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +13,7 @@ from schemas.tables.verdicts import PUBLISHED_MEASURES, WITHHELD_TABLE, publishe
 from tasks.methods.adjusted.tables import ADJUSTED_EXCHANGED, DISPARITIES, FLOW, PRICING
 from tasks.metrics.publish import facts
 from tasks.metrics.publish.algorithm.profiles import POLICIES
+from tasks.pipeline.validation import rows as rules
 
 
 def told(profile, *gone):
@@ -78,6 +80,21 @@ def test_elements_of_expectations_tell_no_difference_of_two_counts(elements, sho
     made = VALIDATIONS.build(**{name: [value] for name, value in row.items()})
     (found,) = facts.published_table(VALIDATIONS, made, told("public")).to_pylist()
     assert (found["elements"], found["unexpected"]) == (shown, 0)
+
+
+@pytest.mark.parametrize(("profile", "value"), [("public", []), ("strict", []), ("internal", [418])])
+def test_a_balance_of_rows_tells_no_exact_number(profile, value):
+    """Of 420 rows 418 used are two that were refused, whom the waterfall withholds."""
+    row = {"stage": "preprocess", "table": "features", "expectation": rules.ROW_COUNT, "column": None}
+    row |= {"expected": json.dumps({"value": 418, "rows": "rows_in = rows_out_and_refused"}), "severity": "critical"}
+    row |= {"success": True, "elements": 1, "unexpected": 0, "quarantined": False}
+    made = VALIDATIONS.build(**{name: [cell] for name, cell in row.items()})
+    (found,) = facts.published_table(VALIDATIONS, made, told(profile)).to_pylist()
+    expected = json.loads(found["expected"])
+    assert (expected["rows"], [expected[name] for name in expected if name == "value"]) == (
+        "rows_in = rows_out_and_refused",
+        value,
+    )
 
 
 @pytest.mark.parametrize(("raised", "lowered", "shown"), [(20, 12, True), (20, 3, False), (20, 0, True)])

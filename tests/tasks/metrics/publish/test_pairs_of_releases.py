@@ -28,7 +28,7 @@ from tasks.metrics.publish.measures import Fates
 
 KINDS = ("added", "removed", "group", "decision", "lacking", "part", "mixed", "league", "trend")
 RACES, PROFILE_PAIRS = ("white", "Black", "Asian"), tuple(product(PROFILES[2:], repeat=2))
-WITHOUT, CHEAP = 18, (5, 8, 9, 17, 18, 19, 21, 26, 28, 29)
+WITHOUT, CHEAP = 18, (5, 8, 9, 17, 18, 26, 28, 29, 149, 156)
 """A pair that tells without the door; pairs whose runs are made fast."""
 Cell = tuple[Person | None, ...]
 """Whoever is alike in all runs; None of a run that does not have them."""
@@ -298,8 +298,8 @@ def test_ten_pairs_tell_neither_attacker_anything_through_the_door() -> None:
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("decade", range(20))
-def test_two_hundred_pairs_tell_an_insider_nothing_through_the_door(decade: int) -> None:
-    """The stranger wins few bounds of people who left a group or the table: they are printed, with ``-s``."""
+def test_two_hundred_pairs_tell_neither_attacker_anything_through_the_door(decade: int) -> None:
+    """What becomes of each kind is printed, with ``-s``."""
     outcomes = {number: attacked(number) for number in range(10 * decade, 10 * decade + 10)}
     for kind in KINDS:
         of_kind = [outcome for number, outcome in outcomes.items() if drawn(number).kind == kind]
@@ -308,5 +308,5 @@ def test_two_hundred_pairs_tell_an_insider_nothing_through_the_door(decade: int)
         sys.stdout.write(
             f"{kind}: {len(of_kind)} pairs, won {won_pairs}, by a stranger {by_stranger}, refused {refused}\n"
         )
-    assert [one.insider for one in outcomes.values() if one.insider] == []
+    assert [(one.insider, one.stranger) for one in outcomes.values() if one.insider or one.stranger] == []
     assert sum(one.refused for one in outcomes.values()) < 10, "a door that lets nothing out is no door"
