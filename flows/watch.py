@@ -13,6 +13,7 @@ from prefect import flow
 
 from flows.audit import audit
 from flows.outcome.alerts import ALERTED
+from flows.outcome.artifacts import announce_changes
 from flows.outcome.conclusion import ending_of_run
 from flows.outcome.ending import Ending, Subject, run_name
 from flows.outcome.run_state import INSUFFICIENT, BreachError, announced, concluded
@@ -116,6 +117,7 @@ def watch(
             if INSUFFICIENT in summary:
                 raise TooLittleEvidenceError(summary[INSUFFICIENT])
             result = replace(result, run=summary["run"], audited=True)
+            announce_changes(of_year.name, opened)
     if result.fetched:
         log.info("fetched %s", result.fetched)
     elif result.not_fetched:

@@ -1,4 +1,4 @@
-"""Artifacts of a run on Prefect's server, from published tables alone: verdict, checks, and how far the run is.
+"""Artifacts of a run on Prefect's server, from published tables alone: verdict, checks, how far it is, and an event.
 
 Whatever the server answers, the run goes on: what people are shown never decides how it ends.
 """
@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 from prefect.artifacts import (
@@ -18,10 +18,12 @@ from prefect.artifacts import (
     create_table_artifact,
     update_progress_artifact,
 )
+from prefect.events import emit_event
 
 from flows.outcome.ending import Checks, Ending, Row, shown
 from flows.runs.index import Run
 from schemas.tables.applications import read_words
+from tasks.lake.store import Lake
 
 log = logging.getLogger("evenhand")
 
@@ -43,6 +45,24 @@ def show_verdict(ending: Ending, run: Run, checks: Checks) -> None:
         create_table_artifact(key="checks", table=rows, description=f"limits of {run.run}, the worst first")
         if "://" in ending.report:  # no browser follows a link to a file from the page of a server
             create_link_artifact(ending.report, run.run, key="report", description=f"report of {ending.subject}")
+
+
+CHANGED: Final = "evenhand.trend.changed"
+"""Event of a series with a change against its group."""
+
+
+def announce_changes(audit: str, lake: Lake) -> None:
+    """Emit an event for each series that a schedule announces; automations of the server may wait for it.
+
+    An event names the series and its last year, and has no count.
+    """
+    from flows.partitions.trends import changes_of  # pages and charts, for the end of a schedule alone
+
+    with unharmed("what changed over the years"):
+        for series in changes_of(audit, lake):
+            place = ".".join((audit, *(series[name] for name in ("theory", "attribute", "group", "decision_maker"))))
+            resource = {"prefect.resource.id": f"evenhand.series.{place}", "prefect.resource.name": place}
+            emit_event(event=CHANGED, resource=resource, payload={"audit": audit, **series})
 
 
 def page(ending: Ending, run: Run, rows: Sequence[Row]) -> str:
