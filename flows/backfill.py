@@ -218,7 +218,9 @@ def backfill(
         )
         trace_years(Lake(lake), audit_spec.name, spans)
     if audit_spec.by is None:
-        announce_changes(audit_spec.name, Lake(lake))
+        from flows.partitions.trends import changes_of  # pages and charts, for the end alone
+
+        announce_changes(audit_spec.name, partial(changes_of, audit_spec.name, Lake(lake)))
     if any(record.state is YearState.FAILED for record in records):
         raise YearsFailedError(records)
     return summed_up(records)

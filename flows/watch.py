@@ -7,6 +7,7 @@ so that ``flows.watch.watch`` can be deployed.
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from prefect import flow
@@ -80,6 +81,7 @@ def watch(
     Raises:
         EvenhandError: as the audit. A failed download is reported, and the newest edition of the lake is audited.
     """
+    from flows.partitions.trends import changes_of
     from tasks.ingest.vintages.offers import official
     from tasks.ingest.vintages.store import newest, vintages
 
@@ -117,7 +119,7 @@ def watch(
             if INSUFFICIENT in summary:
                 raise TooLittleEvidenceError(summary[INSUFFICIENT])
             result = replace(result, run=summary["run"], audited=True)
-            announce_changes(of_year.name, opened)
+            announce_changes(of_year.name, partial(changes_of, of_year.name, opened))
     if result.fetched:
         log.info("fetched %s", result.fetched)
     elif result.not_fetched:

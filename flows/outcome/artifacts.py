@@ -5,7 +5,7 @@ Whatever the server answers, the run goes on: what people are shown never decide
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -23,7 +23,6 @@ from prefect.events import emit_event
 from flows.outcome.ending import Checks, Ending, Row, shown
 from flows.runs.index import Run
 from schemas.tables.applications import read_words
-from tasks.lake.store import Lake
 
 log = logging.getLogger("evenhand")
 
@@ -51,15 +50,15 @@ CHANGED: Final = "evenhand.trend.changed"
 """Event of a series with a change against its group."""
 
 
-def announce_changes(audit: str, lake: Lake) -> None:
+def announce_changes(audit: str, of_years: Callable[[], Sequence[Mapping[str, str]]]) -> None:
     """Emit an event for each series that a schedule announces; automations of the server may wait for it.
 
-    An event names the series and its last year, and has no count.
+    Args:
+        audit: its name.
+        of_years: returns the names of each series and its last year, without a count.
     """
-    from flows.partitions.trends import changes_of  # pages and charts, for the end of a schedule alone
-
     with unharmed("what changed over the years"):
-        for series in changes_of(audit, lake):
+        for series in of_years():
             place = ".".join((audit, *(series[name] for name in ("theory", "attribute", "group", "decision_maker"))))
             resource = {"prefect.resource.id": f"evenhand.series.{place}", "prefect.resource.name": place}
             emit_event(event=CHANGED, resource=resource, payload={"audit": audit, **series})

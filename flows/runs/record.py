@@ -308,7 +308,7 @@ def _manifest(
         "read": published_read(lake, done),
         **({"intake": rules} if (rules := _table(lake, done, "publish", PUBLISHED_INTAKE_RULES).to_pylist()) else {}),
         "code": planned.code,
-        **({"commit": known} if (known := commit()) else {}),
+        **({"commit": code_commit} if (code_commit := commit()) else {}),
         "versions": versions(),
         "started": planned.started,
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

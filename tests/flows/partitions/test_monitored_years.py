@@ -11,7 +11,7 @@ from flows.cli.backfill import with_figures
 from flows.outcome import artifacts
 from flows.partitions import trends
 from flows.partitions import trends as partitions
-from flows.partitions.trends import followed, rule_of, said_of_years
+from flows.partitions.trends import changes_of, followed, rule_of, said_of_years
 from flows.runs.index import Run
 from schemas.artifact import Artifact, Partition
 from tasks.metrics.algorithm.monitoring import MonitoringRule
@@ -129,7 +129,7 @@ def test_a_schedule_announces_a_change_against_the_group(monkeypatch, values, an
     shelf = Shelf({str(y): as_table([verdict("Black", v, 0.01)]) for y, v in zip(runs, values, strict=True)})
     events = []
     monkeypatch.setattr(artifacts, "emit_event", lambda **event: events.append(event))
-    artifacts.announce_changes("a", shelf)
+    artifacts.announce_changes("a", lambda: changes_of("a", shelf))
     assert [event["event"] for event in events] == ["evenhand.trend.changed"] * announced
     for event in events:
         assert event["payload"]["group"] == "Black"
