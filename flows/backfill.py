@@ -27,7 +27,7 @@ from flows.concurrency.tracing import Year, trace_years
 from flows.concurrency.workers import end_with_parent
 from flows.execution import RETRIES, is_transient
 from flows.outcome.alerts import ALERTED
-from flows.outcome.artifacts import Progress, Sheet, show_verdict, unharmed
+from flows.outcome.artifacts import Progress, Sheet, announce_changes, show_verdict, unharmed
 from flows.outcome.conclusion import ending_of_checks, ending_of_years
 from flows.outcome.ending import Ending, Name, Subject, checks_of, run_name, without_cells, words_known
 from flows.outcome.run_log import handed_over, in_plain_words, tell_run
@@ -217,6 +217,10 @@ def backfill(
             Year(f"{r.year} {r.value}".rstrip(), r.began, r.seconds or 0.0, r.state.value, r.run or "") for r in records
         )
         trace_years(Lake(lake), audit_spec.name, spans)
+    if audit_spec.by is None:
+        from flows.partitions.trends import changes_of  # pages and charts, for the end alone
+
+        announce_changes(audit_spec.name, partial(changes_of, audit_spec.name, Lake(lake)))
     if any(record.state is YearState.FAILED for record in records):
         raise YearsFailedError(records)
     return summed_up(records)

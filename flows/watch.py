@@ -7,12 +7,14 @@ so that ``flows.watch.watch`` can be deployed.
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from prefect import flow
 
 from flows.audit import audit
 from flows.outcome.alerts import ALERTED
+from flows.outcome.artifacts import announce_changes
 from flows.outcome.conclusion import ending_of_run
 from flows.outcome.ending import Ending, Subject, run_name
 from flows.outcome.run_state import INSUFFICIENT, BreachError, announced, concluded
@@ -79,6 +81,7 @@ def watch(
     Raises:
         EvenhandError: as the audit. A failed download is reported, and the newest edition of the lake is audited.
     """
+    from flows.partitions.trends import changes_of
     from tasks.ingest.vintages.offers import official
     from tasks.ingest.vintages.store import newest, vintages
 
@@ -116,6 +119,7 @@ def watch(
             if INSUFFICIENT in summary:
                 raise TooLittleEvidenceError(summary[INSUFFICIENT])
             result = replace(result, run=summary["run"], audited=True)
+            announce_changes(of_year.name, partial(changes_of, of_year.name, opened))
     if result.fetched:
         log.info("fetched %s", result.fetched)
     elif result.not_fetched:

@@ -33,10 +33,9 @@ import yaml
 
 from flows.outcome.conclusion import NAMES
 from flows.outcome.ending import roughly
-from flows.runs.index import began_at, read_manifest
+from flows.runs.index import began_at, commit, read_manifest
 from flows.runs.lake_settings import Lineage, lake_settings
 from schemas.artifact import Artifact, Partition
-from schemas.audit.spec import AuditSpec
 from schemas.errors import EvenhandError, SpecError, TooLittleEvidenceError
 from schemas.table import Table
 from schemas.tables.applications import APPLICATIONS, REFUSAL_COUNTS, REFUSALS, SOURCE_READ, VALIDATIONS
@@ -62,6 +61,7 @@ _FACETS: Final = {
     "errorMessage": "1-0-1/ErrorMessageRunFacet",
     "jobType": "2-0-4/JobTypeJobFacet",
     "documentation": "1-1-0/DocumentationJobFacet",
+    "sourceCodeLocation": "1-1-0/SourceCodeLocationJobFacet",
     "schema": "1-2-0/SchemaDatasetFacet",
     "version": "1-0-1/DatasetVersionDatasetFacet",
     "dataSource": "1-0-1/DatasourceDatasetFacet",
@@ -112,13 +112,19 @@ class RunEvents:
     started: str
     """When the run began, as its manifest has it."""
     source_kind: str
+    code: str
+    """Digest of the code of its stages."""
+    commit: str
+    """Of the checkout that ran it; empty where the code was installed."""
     assertions: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     """Path of a table -> what it was checked for."""
 
     @classmethod
-    def of(cls, lake: Lake, spec: AuditSpec, run: str, started: str) -> "RunEvents":
-        """For a run of an audit."""
-        return cls(lake, spec.name, spec.year, run, started, str(spec.source.kind))
+    def of(cls, lake: Lake, planned: Plan) -> "RunEvents":
+        """For a run that begins."""
+        spec = planned.spec
+        kind = str(spec.source.kind)
+        return cls(lake, spec.name, spec.year, planned.run, planned.started, kind, planned.code, commit())
 
     @property
     def began(self) -> float:
@@ -145,7 +151,14 @@ class RunEvents:
         }
         job_type = {"processingType": "BATCH", "integration": "EVENHAND", "jobType": "STAGE" if step else "AUDIT"}
         declared = (STAGES[step.split(" ")[0]].function.__doc__ or "").split("\n")[0] if step else "Audit of one year."
-        job_facets = {"jobType": job_type, "documentation": {"description": declared}}
+        kind_of_code, code = ("git", self.commit) if self.commit else ("package", self.code)
+        # no address of either is known: the facet's URL is a name
+        location = {"type": kind_of_code, "url": f"urn:evenhand:{kind_of_code}:{code}", "version": code}
+        job_facets = {
+            "jobType": job_type,
+            "documentation": {"description": declared},
+            "sourceCodeLocation": location,
+        }
         return {
             "eventType": kind,
             "eventTime": _instant(when),
@@ -308,7 +321,8 @@ def events_again(lake: Lake, run: str) -> Iterator[Event]:
     if steps is None:
         raise SpecError(f"run {run} was made by a version that kept no names of its steps; run that audit again")
     kind = str(manifest["spec"]["source"]["kind"])
-    events = RunEvents(lake, manifest["dataset"], int(manifest["year"]), run, began_at(manifest), kind)
+    made_by = (manifest["code"], str(manifest.get("commit", "")))
+    events = RunEvents(lake, manifest["dataset"], int(manifest["year"]), run, began_at(manifest), kind, *made_by)
     yield events.event(START, "", events.began)
     last = events.began
     for step, entry in zip(steps, manifest["partitions"], strict=True):
@@ -633,7 +647,7 @@ def followed(lake: Lake, planned: Plan, watcher: Watcher) -> Iterator[Followed]:
     except Exception as error:  # whatever it is, the run goes on
         log.warning("lineage: nothing is sent: %s", error if isinstance(error, EvenhandError) else type(error).__name__)
         summary = NOTHING_SENT
-    watching = Followed(planned, watcher, sender, RunEvents.of(lake, planned.spec, planned.run, planned.started))
+    watching = Followed(planned, watcher, sender, RunEvents.of(lake, planned))
     watching.summary = summary
     watching.start()
     try:

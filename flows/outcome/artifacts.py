@@ -1,14 +1,14 @@
-"""Artifacts of a run on Prefect's server, from published tables alone: verdict, checks, and how far the run is.
+"""Artifacts of a run on Prefect's server, from published tables alone: verdict, checks, how far it is, and an event.
 
 Whatever the server answers, the run goes on: what people are shown never decides how it ends.
 """
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 from prefect.artifacts import (
@@ -18,6 +18,7 @@ from prefect.artifacts import (
     create_table_artifact,
     update_progress_artifact,
 )
+from prefect.events import emit_event
 
 from flows.outcome.ending import Checks, Ending, Row, shown
 from flows.runs.index import Run
@@ -43,6 +44,24 @@ def show_verdict(ending: Ending, run: Run, checks: Checks) -> None:
         create_table_artifact(key="checks", table=rows, description=f"limits of {run.run}, the worst first")
         if "://" in ending.report:  # no browser follows a link to a file from the page of a server
             create_link_artifact(ending.report, run.run, key="report", description=f"report of {ending.subject}")
+
+
+CHANGED: Final = "evenhand.trend.changed"
+"""Event of a series with a change against its group."""
+
+
+def announce_changes(audit: str, of_years: Callable[[], Sequence[Mapping[str, str]]]) -> None:
+    """Emit an event for each series that a schedule announces; automations of the server may wait for it.
+
+    Args:
+        audit: its name.
+        of_years: returns the names of each series and its last year, without a count.
+    """
+    with unharmed("what changed over the years"):
+        for series in of_years():
+            place = ".".join((audit, *(series[name] for name in ("theory", "attribute", "group", "decision_maker"))))
+            resource = {"prefect.resource.id": f"evenhand.series.{place}", "prefect.resource.name": place}
+            emit_event(event=CHANGED, resource=resource, payload={"audit": audit, **series})
 
 
 def page(ending: Ending, run: Run, rows: Sequence[Row]) -> str:

@@ -24,7 +24,7 @@ from tasks.reporting import trends as trending
 from tasks.reporting.material import Measure
 from tasks.reporting.text import Section
 from tasks.reporting.trend_pages import LIMITS, SOURCE, Edition, paged, span_of, trend_section, write_page
-from tasks.reporting.trends import Followed, YearResult, YearVerdicts, chapter, era, follow, said_by_theory
+from tasks.reporting.trends import Followed, YearResult, YearVerdicts, chapter, era, follow, said_by_theory, to_announce
 
 # --------------------------------------------------------------------------------------------------------------------
 # Years of a lake against their limits: reads the verdicts of the runs that stand for them.
@@ -59,6 +59,17 @@ def said_of_years(audit: str, years: Sequence[int], lake: Lake) -> list[str]:
     runs = {year: last_run(lake, audit, year) for year in years}
     known_runs = [run for run in runs.values() if run is not None]
     return said_by_theory(followed(lake, runs, rule_of(known_runs[-1].spec))) if known_runs else []
+
+
+def changes_of(audit: str, lake: Lake) -> list[dict[str, str]]:
+    """Names of the series that a schedule announces, over all years of an audit that the lake holds; no figure."""
+    runs = {run.year: run for run in runs_of(lake, audit, value=ALL)}
+    standing_runs = {year: last_run(lake, audit, year) for year in sorted(runs)}
+    if len(runs) < 2:
+        return []
+    of_years = followed(lake, standing_runs, rule_of(runs[max(runs)].spec))
+    names = ("theory", "decision_maker", "attribute", "group", "measure", "year")
+    return [{name: str(getattr(monitored.of, name)) for name in names} for monitored in to_announce(of_years)]
 
 
 def _year(lake: Lake, year: int, run: Run | None) -> YearVerdicts:

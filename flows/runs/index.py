@@ -3,8 +3,12 @@
 import hashlib
 import json
 import logging
+import os
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from schemas.artifact import Artifact, Partition
@@ -54,6 +58,21 @@ def read_manifest(lake: Lake, run: str) -> dict[str, Any]:
 def began_at(manifest: Mapping[str, Any]) -> str:
     """When a run began; earlier versions recorded its end alone."""
     return str(manifest.get("started") or manifest["finished"])
+
+
+@cache
+def commit() -> str:
+    """Commit of the Git checkout that this code lies in, with ``-dirty`` where files differ; empty outside of one."""
+    checkout = Path(__file__).parents[2]
+    if not (checkout / ".git").exists():  # a checkout around it is of something else
+        return ""
+    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        described = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=10)  # noqa: S603 our own words
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return described.stdout.strip()
 
 
 def digest(content: Mapping[str, Any]) -> str:

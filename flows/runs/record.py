@@ -13,7 +13,16 @@ import pyarrow.parquet as pq
 
 from flows.runs.disclosure import counted, of_earlier, remarks, taken, withheld_groups
 from flows.runs.given import keep_places
-from flows.runs.index import began_at, digest, published_beside, read_manifest, record_of, report_named, report_of
+from flows.runs.index import (
+    began_at,
+    commit,
+    digest,
+    published_beside,
+    read_manifest,
+    record_of,
+    report_named,
+    report_of,
+)
 from flows.runs.signatures import certify, is_certified
 from flows.runs.summary import NAMED, summary_path, write_summary
 from schemas.artifact import Partition
@@ -299,6 +308,7 @@ def _manifest(
         "read": published_read(lake, done),
         **({"intake": rules} if (rules := _table(lake, done, "publish", PUBLISHED_INTAKE_RULES).to_pylist()) else {}),
         "code": planned.code,
+        **({"commit": code_commit} if (code_commit := commit()) else {}),
         "versions": versions(),
         "started": planned.started,
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

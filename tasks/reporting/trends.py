@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby, pairwise
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
@@ -496,6 +496,29 @@ def changed(followed: Followed) -> list[Monitored]:
     """The series with a change in their last year with an estimate."""
     last = {monitored.of.series: monitored for monitored in followed if monitored.of.usable}
     return [monitored for monitored in last.values() if monitored.change.state is ChangeState.CHANGED]
+
+
+AT_ONCE: Final = 0.01
+"""q of a change below which a schedule does not wait for a second year."""
+
+
+def to_announce(followed: Followed) -> list[Monitored]:
+    """Series that a schedule announces: changed against the group, for two years in a row or with q below 0.01."""
+    usable: dict[object, list[Monitored]] = {}
+    for monitored in followed:
+        if monitored.of.usable:
+            usable.setdefault(monitored.of.series, []).append(monitored)
+
+    def is_against(monitored: Monitored) -> bool:
+        change = monitored.change
+        above = change.change > (1 if monitored.of.scale == "log" else 0)
+        return change.state is ChangeState.CHANGED and above == (monitored.of.side == "at_most")
+
+    return [
+        years[-1]
+        for years in usable.values()
+        if is_against(years[-1]) and (years[-1].change.q < AT_ONCE or (len(years) > 1 and is_against(years[-2])))
+    ]
 
 
 def said_by_theory(followed: Followed) -> list[str]:

@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -19,7 +20,17 @@ from openlineage.client import event_v2, facet_v2
 from receivers import hostile_receiver, web_receiver
 
 from flows.concurrency import openlineage
-from flows.concurrency.openlineage import ABORT, COMPLETE, FAIL, START, Event, events_again, followed, target_of
+from flows.concurrency.openlineage import (
+    ABORT,
+    COMPLETE,
+    FAIL,
+    START,
+    Event,
+    RunEvents,
+    events_again,
+    followed,
+    target_of,
+)
 from flows.runs.index import read_manifest
 from schemas.errors import DataQualityError, SpecError, TooLittleEvidenceError
 from tasks.lake.store import Lake
@@ -33,6 +44,7 @@ CLIENT = {
     "errorMessage": facet_v2.error_message_run.ErrorMessageRunFacet,
     "jobType": facet_v2.job_type_job.JobTypeJobFacet,
     "documentation": facet_v2.documentation_job.DocumentationJobFacet,
+    "sourceCodeLocation": facet_v2.source_code_location_job.SourceCodeLocationJobFacet,
     "schema": facet_v2.schema_dataset.SchemaDatasetFacet,
     "version": facet_v2.dataset_version_dataset.DatasetVersionDatasetFacet,
     "dataSource": facet_v2.datasource_dataset.DatasourceDatasetFacet,
@@ -97,6 +109,22 @@ def test_every_stage_begins_and_completes_and_names_the_run_as_its_parent(
 def test_the_same_run_gives_the_same_bytes_again(audited: tuple[Path, str], events: list[Event]) -> None:
     again = list(events_again(Lake(audited[0] / "lake"), audited[1]))
     assert json.dumps(again, sort_keys=True) == json.dumps(events, sort_keys=True)
+
+
+def test_jobs_name_the_commit_of_a_checkout_else_the_digest_of_the_installed_code(
+    audited: tuple[Path, str], events: list[Event]
+) -> None:
+    lake = Lake(audited[0] / "lake")
+    manifest = read_manifest(lake, audited[1])
+    assert {e["job"]["facets"]["sourceCodeLocation"]["version"] for e in events} == {
+        manifest.get("commit") or manifest["code"]
+    }
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True)
+    assert manifest.get("commit", "").removesuffix("-dirty") == head.stdout.strip()
+    installed = RunEvents(lake, "few", 1990, audited[1], manifest["started"], "csv", manifest["code"], "")
+    location = installed.event(START, "", 0.0)["job"]["facets"]["sourceCodeLocation"]
+    assert (location["type"], location["version"]) == ("package", manifest["code"])
+    _hold("sourceCodeLocation", location)
 
 
 def test_datasets_lead_from_the_source_to_the_report(audited: tuple[Path, str], events: list[Event]) -> None:

@@ -8,9 +8,10 @@ from conftest import REPOSITORY, evenhand
 from year_verdicts import as_table, verdict, whole
 
 from flows.cli.backfill import with_figures
+from flows.outcome import artifacts
 from flows.partitions import trends
 from flows.partitions import trends as partitions
-from flows.partitions.trends import followed, rule_of, said_of_years
+from flows.partitions.trends import changes_of, followed, rule_of, said_of_years
 from flows.runs.index import Run
 from schemas.artifact import Artifact, Partition
 from tasks.metrics.algorithm.monitoring import MonitoringRule
@@ -109,6 +110,31 @@ def test_a_back_fill_ends_with_a_sentence_a_theory(monkeypatch):
     said = ["Similar applicants: the years together are outside the limit (Black since 2016)"]
     assert said_of_years("a", (2016, 2017, 2018), shelf) == said
     assert said_of_years("a", (2018,), shelf) == []
+
+
+WORSE, BETTER, TWICE, ONCE = (
+    [0.0, 0.002, 0.0, 0.001, 0.1],
+    [0.0, 0.002, 0.0, 0.001, -0.1],
+    [0.02, 0.06, 0.02, 0.05, 0.03, 0.12, 0.19],
+    [0.02, 0.06, 0.02, 0.05, 0.03, 0.12],
+)
+
+
+@pytest.mark.parametrize(("values", "announced"), [(WORSE, True), (BETTER, False), (TWICE, True), (ONCE, False)])
+def test_a_schedule_announces_a_change_against_the_group(monkeypatch, values, announced):
+    """At once where q is below 0.01, else in the second year in a row; the event names the series, and no number."""
+    runs = {2010 + t: run(2010 + t) for t in range(len(values))}
+    monkeypatch.setattr(partitions, "runs_of", lambda *_, **__: list(runs.values()))
+    monkeypatch.setattr(partitions, "last_run", lambda lake, audit, year: runs.get(year))
+    shelf = Shelf({str(y): as_table([verdict("Black", v, 0.01)]) for y, v in zip(runs, values, strict=True)})
+    events = []
+    monkeypatch.setattr(artifacts, "emit_event", lambda **event: events.append(event))
+    artifacts.announce_changes("a", lambda: changes_of("a", shelf))
+    assert [event["event"] for event in events] == ["evenhand.trend.changed"] * announced
+    for event in events:
+        assert event["payload"]["group"] == "Black"
+        assert event["payload"]["year"] == str(2009 + len(values))
+        assert not {"n", "value", "events"} & set(event["payload"])
 
 
 @pytest.fixture

@@ -177,7 +177,7 @@ def test_worth_is_printed_twin_by_twin_and_the_printed_share_is_held_against_the
     monkeypatch.setattr(twin, "excess", excess)
     rows = {(row["data"], row["what"]): row for row in twin.BENCH.run(reps=2, form="--individuals")}
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 4 + 6, "twins of two worlds by all methods, and of three by CST alone"
+    assert len(lines) == 4 + 10, "twins of two worlds by all methods, and of five by CST alone"
     assert "CEC: score 0.500" in lines[1]
     assert lines[4] == "excess, none: twin 1 of 2, 1 CPU s: +0.060, truth 0.000"
     assert rows["excess, none", twin.JUDGED]["met"] == "missed", "0.06 from nothing"

@@ -93,7 +93,10 @@ def compare(of: Candidates, reference: int, most: int, rng: np.random.Generator)
         for row in sample[group]:
             no_better = np.flatnonzero((pool <= of.qualities[row]).all(axis=1))
             distance = (np.abs(pool[no_better] - of.qualities[row]) / widths).mean(axis=1)
-            order = np.argsort(distance, kind="stable")[:most]
+            # no farther than the last that is kept: to order these alone is several times as fast
+            last = np.partition(distance, most - 1)[most - 1] if 0 < most < len(distance) else np.inf
+            near = np.flatnonzero(distance <= last)
+            order = near[np.argsort(distance[near], kind="stable")[:most]]
             number.append(len(no_better))
             nearest.append(approved[to_group][no_better[order]])
             distances.append(distance[order])
