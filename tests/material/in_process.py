@@ -11,13 +11,18 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import IO
 from unittest import mock
 
+import typer.main
+
 _OWN = dict(os.environ)
 """The environment of the tests themselves."""
+_command = cache(typer.main.get_command)
+"""The parsers of all commands, which nothing changes once Typer has built them."""
 
 
 def run(arguments: tuple[str, ...], environment: dict[str, str], cwd: Path) -> "CompletedProcess[str]":
@@ -28,6 +33,7 @@ def run(arguments: tuple[str, ...], environment: dict[str, str], cwd: Path) -> "
     with ExitStack() as stack:
         stack.enter_context(mock.patch.dict(os.environ, environment, clear=True))
         stack.enter_context(mock.patch.object(sys, "argv", ["evenhand", *arguments]))
+        stack.enter_context(mock.patch.object(typer.main, "get_command", _command))
         stack.enter_context(_directory(cwd))
         stack.enter_context(_umask())
         streams = [stack.enter_context(_stream(number)) for number in (1, 2)]
@@ -130,7 +136,8 @@ def _loggers() -> Iterator[None]:
         show_on(None)
         for logger, handlers, level, propagate, disabled in before:
             logger.handlers, logger.propagate, logger.disabled = handlers, propagate, disabled
-            logger.setLevel(level)
+            if logger.level != level:  # to set it makes every logger look its level up again
+                logger.setLevel(level)
 
 
 def _is_logger(entry: object) -> bool:

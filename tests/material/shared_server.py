@@ -17,10 +17,11 @@ from typing import Any
 import psutil
 from filelock import FileLock
 
+from flows.supervision.prefect_server import LIGHT
 from flows.supervision.prepare import seed_database
 
-QUICK = {"PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "3"}
-"""Tests of schedules wait for it; else it is a minute."""
+QUICK = {**LIGHT, "PREFECT_SERVER_UI_ENABLED": "false", "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "3"}
+"""Tests of schedules wait for the scheduler, else every minute; services that no test waits for take time from all."""
 _PR_SET_PDEATHSIG = 1
 
 

@@ -11,6 +11,8 @@ from conftest import evenhand
 
 from tasks.metrics.algorithm.agreement import EXPLAINS, SYMBOLS
 
+GROUP = "audited_loans"
+
 SIGNS = tuple(SYMBOLS)
 
 

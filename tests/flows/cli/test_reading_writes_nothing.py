@@ -18,6 +18,8 @@ from lake_of_runs import NEW, lake_of_runs
 from flows.supervision.file_modes import fix
 from tasks.lake.store import Lake, open_lake
 
+GROUP = "audited_loans"
+
 READING = (
     ("runs",),
     ("show", NEW),

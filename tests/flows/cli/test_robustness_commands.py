@@ -9,6 +9,8 @@ from conftest import SPEC, evenhand, loans
 
 from flows.cli.robustness import gain_sentence
 
+GROUP = "audited_loans"
+
 
 @pytest.fixture(scope="module")
 def spec(tmp_path_factory: pytest.TempPathFactory) -> Path:

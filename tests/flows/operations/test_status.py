@@ -229,7 +229,7 @@ def test_a_year_that_ends_while_it_is_looked_at_was_not_interrupted(place, tmp_p
 
 
 def test_the_protected_run_or_else_that_of_the_present_data_is_the_one_whose_standing_is_told(place, tmp_path):
-    lake, year = Lake(tmp_path / "lake"), year_of_loans(WITHIN)
+    lake, year = Lake(shutil.copytree(place / "lake", tmp_path / "lake")), year_of_loans(WITHIN)
     year.to_csv(tmp_path / f"loans_{WITHIN}.csv", index=False)
     published = audit_year(yearly_spec(tmp_path), WITHIN, lake).run
     year.iloc[:-20].to_csv(tmp_path / f"loans_{WITHIN}.csv", index=False)

@@ -24,6 +24,8 @@ from schemas.terms import State, Theory
 from tasks.lake.store import Lake
 from tasks.lake.views import open_views
 
+GROUP = "audited_loans"
+
 THEN = {key: before for before, key in (QUESTIONS_BEFORE | STATES_BEFORE).items()}
 """Key -> what an earlier version called it."""
 LATER = ["part_n", "part_detectable", "choices", "choices_outside", "choices_within"]

@@ -17,7 +17,7 @@ QUICK = settings(deadline=None, max_examples=examples(30))
 ON_GRIDS = ("ar", "ar_total", "mace")
 
 
-def drawn(seed: int, n: int = 12, d: int = 4, observed: int = 30) -> SearchSpace:
+def drawn(seed: int, n: int = 6, d: int = 4, observed: int = 30) -> SearchSpace:
     """Applicants among observed rows, with directions, bounds, and attributes that nobody can change."""
     rng = np.random.default_rng(seed)
     rows = rng.integers(-8, 9, (observed, d)) / 4

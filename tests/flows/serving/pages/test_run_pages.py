@@ -19,6 +19,8 @@ from flows.serving.pages.runs import independent
 from schemas.questions import STATES
 from tasks.reporting.text import Section
 
+GROUP = "audited_loans"
+
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Served:

@@ -21,6 +21,8 @@ from tasks.lake.store import Lake
 from tasks.reporting.material import Measure
 from tasks.reporting.text import Section
 
+GROUP = "audited_loans"
+
 FAR = "no file at source.path: loans.csv (from /srv/a b/main); name it with --set source.path=FILE"
 
 
