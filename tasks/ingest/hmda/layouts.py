@@ -493,6 +493,8 @@ BY_NAME = {layout.name: layout for layout in (*LAYOUTS, SUBMISSION)}
 
 _SAMPLE_ROWS = 2000
 _LEAST_COLUMNS = 3
+_MOST_CHARACTERS = 131_072
+"""Of a cell. Python's own limit is one for the process, and libraries raise it."""
 
 _SHAPES = {  # of the columns by which one layout is told from another; blank cells say nothing
     **dict.fromkeys(("activity_year", "as_of_year"), r"(19|20)\d\d"),
@@ -663,9 +665,12 @@ def _records(name: str, lines: Sequence[str], delimiter: str) -> list[list[str]]
     if submission.begins_one(lines[0].encode()):  # its quotes are letters, as in a street's name
         return [line.split(delimiter) for line in lines]
     try:
-        return [record for record in csv.reader(lines, delimiter=delimiter) if record]
+        records = [record for record in csv.reader(lines, delimiter=delimiter) if record]
+        if any(len(cell) > _MOST_CHARACTERS for record in records for cell in record):
+            raise csv.Error(f"a cell of more than {_MOST_CHARACTERS:,} characters")
     except csv.Error as error:
         raise DataQualityError(f"{name}: its first lines do not split into cells ({error}); correct it") from error
+    return records
 
 
 def _is_fixed(lines: Sequence[str]) -> bool:
