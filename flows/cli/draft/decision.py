@@ -92,14 +92,20 @@ def read(name: str, rows: Mapping[str, int]) -> Reading:
         if len(above) == 1:
             sides = {value: Meaning("favourable" if value in above else "unfavourable") for value in rows}
             return Reading(sides, "limit", 0.6)
-    return _by_words(rows)
+    reading = _by_words(rows)
+    first = {value: vocabulary.parts(value)[:1] for value in rows if value not in reading.meanings}
+    yes = [value for value, word in first.items() if "".join(word) in vocabulary.answers("yes")]
+    no = [value for value, word in first.items() if "".join(word) in vocabulary.answers("no")]
+    if yes and no and reading.meanings:  # `Y`, `N`, `Y - conditional`, beside `Withdrawn`
+        return Reading({**reading.meanings, **_by_name(name, yes, no, are_beside_words=True).meanings}, reading.why)
+    return reading
 
 
-def _by_name(name: str, yes: Sequence[str], no: Sequence[str]) -> Reading:
+def _by_name(name: str, yes: Sequence[str], no: Sequence[str], are_beside_words: bool = False) -> Reading:
     """The sides of yes and no: `bad_flag` is against the applicant, `approved` is for."""
     against = vocabulary.is_named(name, "against")
     if against == vocabulary.is_named(name, "for"):
-        words = any(len(plain(value)) > 1 and not value.isdigit() for value in (*yes, *no))
+        words = are_beside_words or any(len(plain(value)) > 1 and not value.isdigit() for value in (*yes, *no))
         if against or not words or not vocabulary.decision_rank(name) or vocabulary.is_named(name, "after"):
             return Reading({})
     good, bad = (no, yes) if against else (yes, no)

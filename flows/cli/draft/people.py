@@ -88,10 +88,12 @@ class Attribute:
 
 
 def kind_of(column: Column) -> str:
-    """The protected attribute that a column holds, by its name, else by its values; empty where none."""
+    """The protected attribute that a column holds, by its name, its label or its values; empty where none."""
     named = vocabulary.protected_kind(column.name)
-    if named or column.form == "number":
+    if column.form == "number" or (named and column.form != "category"):
         return named
+    if named or (labelled := vocabulary.protected_kind(column.label)):
+        return named or labelled
     if len(column.values) > MOST_GROUPS:
         return ""
     return vocabulary.people_kind(column.values, letters=bool(_NO_NAME.fullmatch(column.name)))

@@ -89,6 +89,9 @@ def read_file(file: File) -> Table:
     if file.second is not None:
         source = source.model_copy(update={"second_file": _second(file, described)})
     table = read_source(source, file.path)
+    labels = described.labels if source.kind != "csv" else {}  # of a text file, they are how its names are spelled
+    labelled = {name: replace(column, label=labels.get(name, "")) for name, column in table.columns.items()}
+    table = replace(table, columns=labelled) if labels else table
     legends, doubtful, coded = _legends(described, table)
     if legends:
         derive = {legend.name: Derived(column=legend.column, values=legend.values) for legend in legends}

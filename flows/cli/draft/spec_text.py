@@ -212,8 +212,9 @@ def _columns(draft: Draft, marks: _Marks) -> Iterator[str]:
     features = [entry for entry in draft.entries if not entry.excluded]
     excluded = [entry for entry in draft.entries if entry.excluded]
     wide = len(draft.entries) > _WIDE
+    labels = {name: column.label for name, column in draft.table.columns.items()}
     for entry in features if wide else draft.entries:
-        yield _entry(entry, marks)
+        yield _entry(entry, marks, labels)
     by_reason: dict[str, list[Entry]] = {}
     for entry in excluded if wide else ():
         by_reason.setdefault(entry.why, []).append(entry)
@@ -221,14 +222,15 @@ def _columns(draft: Draft, marks: _Marks) -> Iterator[str]:
         if len(entries) > 1:
             yield f"  # {_line(why)}: {len(entries):,} columns"
         for entry in entries:
-            yield _entry(entry, marks, silent=len(entries) > 1)
+            yield _entry(entry, marks, labels, silent=len(entries) > 1)
     yield ""
     yield "model: {kind: logistic_regression} # none: audit the decisions alone"
 
 
-def _entry(entry: Entry, marks: _Marks, *, silent: bool = False) -> str:
+def _entry(entry: Entry, marks: _Marks, labels: Mapping[str, str], *, silent: bool = False) -> str:
     order = f", order: {_value(entry.order)}" if entry.order else ""
     suffix = ", role: excluded" if entry.excluded else f"{order}, constraint: immutable"
+    suffix += f", label: {_quoted(label)}" if (label := labels.get(entry.name, "")) and not entry.excluded else ""
     why = "; ".join(part for part in (entry.why, entry.doubt) if part)
     comment = marks.of(f"columns.{entry.name}", why) or ("" if silent else f" # {_line(why)}")
     return f"  {_quoted(entry.name)}: {{type: {entry.type}{suffix}}}{comment}"

@@ -1,4 +1,4 @@
-"""Words by which values and columns are recognised: decisions, names of columns, people, in 20 languages.
+"""Words by which values and columns are recognised: decisions, names of columns, people, in 31 languages.
 
 The words are in `words/`, a file a language. Words that mean a missing value: `tasks.ingest.intake.missing`; of places:
 `schemas.blocks`. Texts are compared without case, accents and punctuation, word by word; Chinese, Japanese and Korean
@@ -21,20 +21,23 @@ from tasks.ingest.intake.folding import fold
 LANGUAGES: Final = (
     *("en", "de", "fr", "es", "pt", "it", "nl", "pl", "tr", "sv"),
     *("ja", "zh", "ko", "da", "no", "fi", "ru", "cs", "id", "ar"),
+    *("hu", "ro", "el", "uk", "vi", "he", "hi", "hr", "bg", "sk", "th"),
 )
-_INFLECTED: Final = ("es", "pt", "it", "fr", "pl", "cs", "ru")
+_INFLECTED: Final = ("es", "pt", "it", "fr", "pl", "cs", "ru", "ro", "uk", "hr", "bg", "sk")
 """Languages that write a word with another ending for another gender or number."""
-_ENDING: Final = re.compile(r"(?:[oaei]s|[oaeiyuоаыиея]|ый|ий|ая|ое|ые|ого)$")
+_ENDING: Final = re.compile(r"(?:[oaei]s|[oaeiyuоаыиеяії]|ый|ий|ая|ое|ые|ого)$")
 _SHORTEST_ROOT: Final = 5
 _VERB_LAST: Final = ("tr",)
 _NOT_DONE: Final = re.compile(r"m[ae](?:di|mis|mistir)$")
 """Of Turkish verbs, which have their negation inside: `görmedi`, `verilmemiştir`; in plain letters."""
-_COMPOUNDING: Final = ("de", "nl", "sv", "da", "no", "fi")
+_COMPOUNDING: Final = ("de", "nl", "sv", "da", "no", "fi", "hu")
 """Languages that write several words as one: a name may end with a word of the list."""
 _SHORTEST_ENDING: Final = 5
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_EAST: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_PARTS: Final = re.compile(r"[^\W_]+")
+_EAST: Final = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""Letters of languages that put no blanks between words."""
+_PARTS: Final = re.compile(r"(?:[^\W_]|[\u0900-\u0903\u093a-\u094f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e])+")
+"""Words, with the vowels of Hindi and Thai that are signs of their own."""
 _LETTERS: Final = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ß": "ss", "æ": "ae", "œ": "oe"})
 _DIGITS: Final = re.compile(r"(?<=[^\W\d_])(?=\d)")
 
@@ -422,6 +425,9 @@ _LETTER_PAIRS: Final = (
     ("u", "d"),
     ("l", "p"),
     ("м", "ж"),
+    ("ч", "ж"),
+    ("α", "γ"),
+    ("ז", "נ"),
 )
 """Letters for men and women that stand beside each other in a column of sexes."""
 

@@ -123,6 +123,9 @@ lainasumma summa tulot vuositulot palkka velka hinta
 příjem částka výše mzda plat dluh cena splátka
 plafon penghasilan pendapatan gaji utang harga cicilan
 inkomst belopp lön pris värde skuld saldo hyra tillgångar
+jövedelem fizetés összeg hitelösszeg tartozás hitelcél érték ár venit salariu suma sumă datorie preț valoare sold
+εισόδημα ποσό μισθός οφειλή αξία τιμή дохід сума борг ціна вартість доходи сумата цена дълг заплата
+nhập lương tiền nợ הכנסה סכום שכר חוב plaća prihod iznos dug cijena príjem suma výška dlh aay rashi vetan
 金額 収入 年収 月収 所得 借入 価格 残高 資産 負債 給与 融資額 希望額 額
 金额 收入 年薪 月薪 工资 价格 余额 资产 负债 额 額度
 금액 소득 수입 연봉 월급 가격 잔액 자산 부채 매출 액
@@ -159,6 +162,9 @@ věk počet délka praxe body dětí splatnost
 usia umur jangka jumlah lama pengalaman tanggungan
 yaş vade süre sabıka sayısı sayı puan çocuk yıl ay deneyim
 ålder löptid antal domar poäng barn år månader erfarenhet
+futamidő pontszám kor hónapok évek vârstă durată perioadă punctaj scor vechime διάρκεια ηλικία βαθμοί προϋπηρεσία
+строк термін рейтинг вік бали възраст срок точки tuổi hạn điểm nghiệm גיל תקופה דירוג ציון ותק
+trajanje bodovi iskustvo vek skóre avadhi aayu
 年齢 前科 年数 期間 回数 件数 人数 点数 スコア 歳 勤続
 年龄 前科 期限 次数 人数 分数 评分 年限 月数 数量
 나이 전과 연령 기간 횟수 건수 인원 점수 평점 근속 개월

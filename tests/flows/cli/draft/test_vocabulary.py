@@ -1,4 +1,4 @@
-"""The words of 20 languages: none contradicts another, and each list knows what it has to and not what looks alike."""
+"""The words of 31 languages: none contradicts another, and each list knows what it has to and not what looks alike."""
 
 import pytest
 
@@ -81,6 +81,16 @@ def test_no_phrase_of_a_decision_contradicts_another_in_any_language() -> None:
         ("Recusada - score", "unfavourable"),
         ("غير مؤهل", "unfavourable"),
         ("موافق عليه", "favourable"),
+        ("hiánypótlás alatt", "neither"),
+        ("nem jóváhagyva", "unfavourable"),
+        ("Chờ phê duyệt", "neither"),
+        ("Khách hàng hủy", "neither"),
+        ("ΑΠΟΡΡΙΦΘΗΚΕ", "unfavourable"),
+        ("Неприет", "unfavourable"),
+        ("Не схвалено", "unfavourable"),
+        ("לא אושר", "unfavourable"),
+        ("स्वीकृत", "favourable"),
+        ("ไม่อนุมัติ", "unfavourable"),
         ("Blue", None),
         ("A93", None),
     ],
