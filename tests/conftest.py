@@ -6,9 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,19 +35,6 @@ hypothesis.settings.register_profile("ci", max_examples=25, derandomize=True, de
 hypothesis.settings.register_profile("nightly", max_examples=100, deadline=None)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 hypothesis.settings.load_profile(PROFILE)
-
-
-def pytest_collection(session: pytest.Session) -> None:
-    """Have every second worker load the files from the last to the first: without bytecode, each worker writes half."""
-    own = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    every = REPOSITORY / "tests"
-    if own % 2 == 0 or [Path(asked).resolve() for asked in session.config.args] != [every]:
-        return
-    for file in sorted(every.rglob("test_*.py"), reverse=True):
-        if not pytest_ignore_collect(file, session.config):
-            sys.path.insert(0, str(file.parent))
-            with suppress(Exception, pytest.skip.Exception):  # pytest itself reports a file that it cannot load
-                import_module(file.stem)
 
 
 def pytest_collection_finish() -> None:
