@@ -37,6 +37,17 @@ PLACES: Final = {
     "ar": "المدينة | مدينة | العنوان | عنوان | الرمز البريدي | رمز بريدي | المحافظة | محافظة | المنطقة | منطقة | الحي"
     " | الشارع | شارع | البلدية | بلدية | مكان الإقامة",
     "ru": "индекс | почтовый индекс | город | регион | область | адрес | район | населенный пункт",
+    "uk": "поштовий індекс | місто | область | адреса | район | населений пункт | громада | вулиця",
+    "bg": "град | област | община | пощенски код | адрес | улица | населено място | район",
+    "el": "πόλη | νομός | δήμος | διεύθυνση | ταχυδρομικός κώδικας | =τκ | περιφέρεια | οδός",
+    "he": "עיר | כתובת | מיקוד | רחוב | יישוב | שכונה | מחוז",
+    "hi": "shahar | sheher | zila | jila | rajya | gaon | =pata | शहर | नगर",
+    "hr": "=grad | županija | općina | poštanski broj | adresa | ulica | mjesto | prebivalište",
+    "hu": "irányítószám | város | település | megye | lakcím | =cím | utca | lakóhely | járás",
+    "ro": "cod poștal | oraș | județ | localitate | comună | adresă | =strada | domiciliu",
+    "sk": "psč | obec | mesto | okres | kraj | adresa | ulica | bydlisko",
+    "th": "จังหวัด | อำเภอ | รหัสไปรษณีย์",
+    "vi": "thành phố | địa chỉ | mã bưu chính | nơi cư trú | =tỉnh | =quận | =huyện | =phường",
 }
 """A column with one of these words says where an applicant lives or the home is; after ``=`` it is the whole name."""
 THROUGH: Final = ("officer", "underwriter", "broker", "branch", "store", "channel", "lender", "lei")
