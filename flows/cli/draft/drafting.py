@@ -479,14 +479,13 @@ def _year_of_texts(table: Table) -> Year | None:
                 year = max(rows, key=lambda y: rows[y])
                 return Year(year, "", rows, f"{year}, by {name} ({next(iter(column.values))})")
     for hint in table.hints:
-        years_in_line = _YEAR.findall(hint)
-        if years_in_line:
-            return Year(
-                int(years_in_line[-1]),
-                "",
-                {},
-                f"{years_in_line[-1]}, by the line above the header: {hint.strip()[:60]}",
-            )
+        if years_in_line := _YEAR.findall(hint):
+            why = f"{years_in_line[-1]}, by the line above the header: {hint.strip()[:60]}"
+            return Year(int(years_in_line[-1]), why=why)
+    years_in_name = set(_YEAR.findall(table.path.name))
+    if len(years_in_name) == 1:
+        year = int(years_in_name.pop())
+        return Year(year, why="by the name of the file")
     return None
 
 

@@ -310,6 +310,7 @@ _OTHERS: Final = (
     (b"ORC", "an ORC file", "save the table as CSV or Parquet"),
 )
 _PAGE: Final = re.compile(rb"^\s*(?:<!doctype html|<html|<table|<\?xml)", re.IGNORECASE)
+_JSON: Final = re.compile(rb"\[\s*\{|\{\s*\"[^\"\n]*\"\s*:")
 _LINES: Final = 10
 _OBJECTS: Final = 9
 """So many of the first lines are an object each, in JSON lines."""
@@ -343,4 +344,4 @@ def kind_of(path: Path, member: str | None) -> Kind:
     complete = lines[:_LINES] if len(lines) > _LINES else lines
     least = _OBJECTS if len(complete) == _LINES else max(len(complete), 1)
     objects = sum(line.lstrip().startswith(b"{") for line in complete)
-    return "jsonl" if objects >= least or re.match(rb"\[\s*\{", text) else "csv"
+    return "jsonl" if objects >= least or _JSON.match(text) else "csv"

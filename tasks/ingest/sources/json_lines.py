@@ -1,6 +1,7 @@
 """JSON lines, an object a row, or one array of objects: their values as text, with numbers in the digits of the file.
 
-A line that is no object is a malformed row. A key that holds a list or an object anywhere is no column.
+The array may lie in an object, such as `{"data": [...]}`. A line that is no object is a malformed row. A key that holds
+a list or an object anywhere is no column.
 """
 
 import json
@@ -105,8 +106,8 @@ def _rows(source: Source, path: Path) -> Iterator[Row]:
     records = Records(path.name, Dialect(b",", quoting=False))
     start = True
     for chunk in lines:
-        if start and chunk.lstrip().startswith(b"["):
-            yield from _of_array(source, path)
+        if start and _goes_on(chunk) and (elements := _elements(source, path)) is not None:
+            yield from (element if isinstance(element, dict) else None for element in elements)
             return
         start = False
         records.add(chunk)
@@ -120,21 +121,43 @@ def _rows(source: Source, path: Path) -> Iterator[Row]:
     records.finish()
 
 
-def _of_array(source: Source, path: Path) -> Iterator[Row]:
-    """The elements of one array."""
-    content = b""
+def _goes_on(start: bytes) -> bool:
+    """Whether a file is one array or one object: its first line is no whole object, or it is the only line."""
+    first, _, others = start.strip().partition(b"\n")
+    return first.startswith(b"[") or first.rstrip().endswith((b"{", b"[", b",", b":")) or not others
+
+
+def _elements(source: Source, path: Path) -> list[Any] | None:
+    """The elements of one array, or of the only array of objects in one object; None of an object without any."""
+    content = bytearray()
     for chunk in KeptLines(source, path):
         content += chunk
         if len(content) > LARGEST_ARRAY:
             raise DataQualityError(
-                f"{path.name} is one array of more than {LARGEST_ARRAY // 10**6} MB; save it as JSON lines, or as CSV"
+                f"{path.name} is one value of more than {LARGEST_ARRAY // 10**6} MB; save it as JSON lines, or as CSV"
             )
     try:
-        elements = _DECODER.decode(content.decode())
+        whole = _DECODER.decode(content.decode().strip())
     except (ValueError, RecursionError) as error:
         raise DataQualityError(f"{path.name} could not be read as JSON: {error}; save it again") from error
-    for element in elements:
-        yield element if isinstance(element, dict) else None
+    if not isinstance(whole, dict):
+        return whole if isinstance(whole, list) else None
+    tables = _arrays(whole)
+    for name, inner in whole.items() if not tables else ():
+        if isinstance(inner, dict):
+            tables |= {f"{name}.{key}": rows for key, rows in _arrays(inner).items()}
+    if len(tables) > 1:
+        raise DataQualityError(
+            f"{path.name} is one object with {len(tables)} arrays of objects ({', '.join(tables)}); expected one: save "
+            "that of the applications by itself"
+        )
+    return next(iter(tables.values()), None)
+
+
+def _arrays(values: dict[str, Any]) -> dict[str, list[Any]]:
+    """The arrays of an object with objects as most of their elements."""
+    arrays = {key: value for key, value in values.items() if isinstance(value, list)}
+    return {key: rows for key, rows in arrays.items() if 2 * sum(isinstance(row, dict) for row in rows) > len(rows)}
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -168,7 +168,7 @@ def test_names_that_yaml_would_read_otherwise_read_back(tmp_path: Path) -> None:
 def test_a_table_called_after_its_year_is_drafted(tmp_path: Path) -> None:
     file = tables.lender(tmp_path).rename(tmp_path / "2023.csv")
     spec = spec_of(file)
-    assert spec.name == "2023"
+    assert (spec.name, spec.year) == ("2023", 2023)
 
 
 def test_lines_that_are_no_rows_are_a_question(tmp_path: Path) -> None:

@@ -216,3 +216,13 @@ def test_a_decision_in_codes_and_in_words_is_drafted_once_in_words(tmp_path: Pat
     assert {entry.name: entry.reason for entry in draft.entries}["dec_cd"] == "after"
     path.write_text("\n".join([*rows, "D,Approve,F"]) + "\n")  # one row in which they differ
     assert drafted(read_file(File(path))).decision is None
+
+
+def test_flags_of_one_attribute_are_protected_or_left_out_and_named(tmp_path: Path) -> None:
+    flags = {name: [str(int(i % 7 == k)) for i in range(ROWS)] for k, name in enumerate(("asian", "black", "amind"))}
+    sexes = {"female": repeated("0", "1"), "male": repeated("1", "0")}
+    ages = {"agegte62": repeated("0", "0", "1"), "agelt62": repeated("1", "1", "0"), "hipac": repeated("0", "1", "0")}
+    draft = draft_of(tmp_path, **flags, **sexes, **ages)
+    assert {"asian", "female", "agelt62"} & {a.column for a in draft.attributes}
+    assert draft.features == ["amount"]
+    assert {*draft.left_people, *(a.column for a in draft.attributes)} == {*flags, *sexes, *ages}

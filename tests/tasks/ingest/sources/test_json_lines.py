@@ -53,9 +53,28 @@ def test_an_array_of_objects_is_a_table_too(tmp_path: Path) -> None:
     assert (found.rows, cells, malformed) == (3, {"a": ["1", "2"], "b": ["x", ""]}, [3])
 
 
+ROWS = '[{"a": 1.50, "b": "x"}, {"a": 2}, 3]'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"data": ' + ROWS + "}",
+        '{\n  "status": "ok",\n  "notes": [],\n  "codes": [1, 2],\n  "records":\n  ' + ROWS + "\n}\n",
+        '\ufeff{"count": 3, "result": {"fields": ["a", "b"], "records": ' + ROWS + "}}\n",
+        '{"data": [\n{"a": 1.50, "b": "x"},\n{"a": 2},\n3\n]}',
+    ],
+)
+def test_an_array_of_objects_in_one_object_is_a_table_too(tmp_path: Path, content: str) -> None:
+    found, cells, malformed = described(tmp_path, content)
+    assert (found.rows, cells, malformed) == (3, {"a": ["1.50", "2"], "b": ["x", ""]}, [3])
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
+        ('{"a": [{"x": 1}], "b": [{"y": 1}]}', r"2 arrays of objects \(a, b\); expected one"),
+        ('{"meta": {"columns": ["x"]}, "data": [[1], [2]]}', "no object with plain values"),
         ('[{"a": 1', "could not be read as JSON"),
         ("[{" + '"a":[' * 100_000, "could not be read as JSON"),
         ('{"a": {"b": 1}}\n', "no object with plain values"),
@@ -63,7 +82,7 @@ def test_an_array_of_objects_is_a_table_too(tmp_path: Path) -> None:
         ("{" + ",".join(f'"{i}": 1' for i in range(10_001)) + "}\n", "more than 10,000 keys"),
         (b'{"a": 1, "b": "\xff"}\n' * 3, "no object with plain values"),
     ],
-    ids=["cut", "deep", "nested alone", "long", "wide", "no UTF-8"],
+    ids=["two", "rows of arrays", "cut", "deep", "nested alone", "long", "wide", "no UTF-8"],
 )
 def test_what_is_no_table_is_named(tmp_path: Path, content: str | bytes, words: str) -> None:
     with pytest.raises(DataQualityError, match=words):
