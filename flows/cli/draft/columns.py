@@ -92,7 +92,7 @@ def entries(table: Table, decision: str, split: Split, attributes: Collection[st
         if not reason:
             cells = column.numbers if column.is_number and column.distinct > _MOST_CATEGORIES else column.groups
             twin = first_names.setdefault(blake2b(cells.tobytes(), digest_size=20).digest(), name)
-            if twin != name:
+            if twin != name and twin not in table.parts:  # a column with the meaning of its codes stands for it
                 reason, why = "copy", f"tells the same as {twin}, value by value"
         if reason:
             recipe = entry.recipe if reason in ("protected", "date", "year") else None

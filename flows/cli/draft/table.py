@@ -27,6 +27,7 @@ from tasks.ingest.sources.raw import canonical
 EXEMPT: Final = "Exempt"
 _ZEROS = r"\.0+$"
 """The end of numbers that are whole, which is no part of their canonical form."""
+_TRIPLE = r"^-?\d{1,3}\.\d{3}$"
 _UNKNOWN_SEX: Final = "u"
 """Beside letters or words for men and women."""
 _LEAST_NUMBERS: Final = 2
@@ -311,13 +312,15 @@ def columns_of(
         zero = np.asarray(pc.ends_with(words, "0").to_numpy(zero_copy_only=False), dtype=bool)
         ending = pc.match_substring_regex(words.filter(pa.array(zero, pa.bool_())), _ZEROS)
         changes[zero] |= np.asarray(ending.to_numpy(zero_copy_only=False), dtype=bool)
+        as_written = _thousands(words) if changes.any() else frozenset()
         written = words.to_pylist()
         if changed := bool(changes.any()):
             for i in np.flatnonzero(changes).tolist():
-                written[i] = canonical(written[i])
+                written[i] = written[i] if written[i] in as_written else canonical(written[i])
         exact_rows: dict[str, int] = {}
         for text, rows in (exact or {}).get(name, {}).items():
-            exact_rows[canonical(text)] = exact_rows.get(canonical(text), 0) + rows
+            text = text if text in as_written else canonical(text)
+            exact_rows[text] = exact_rows.get(text, 0) + rows
         codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         listed: Collection[str] = written
         if changed or encoded.null_count or exact_rows:
@@ -327,6 +330,12 @@ def columns_of(
             codes = np.where(codes < 0, texts.get("", -1), places[codes] if len(places) else -1)
         plain[name] = Column(name, tuple(listed), codes.astype(np.int32), exact=exact_rows)
     return _read(plain, typed)
+
+
+def _thousands(words: pa.Array) -> frozenset[str]:
+    """Texts such as `51.000` in a column that has `51.200`, too: no 51 that is written with decimals."""
+    triples = words.filter(pc.match_substring_regex(words, _TRIPLE)).to_pylist()
+    return frozenset(triples) if any(not text.endswith("000") for text in triples) else frozenset()
 
 
 def _read(plain: Mapping[str, Column], typed: bool) -> dict[str, Column]:

@@ -60,11 +60,12 @@ INR PKR LKR NPR: rs
 bps: bps bp basispunkte
 months: months month mos mo mth mths mon monat monate monaten meses mês mes mesi mese mois maand maanden mnd
 months: miesiące miesięcy miesiąc mies mc msc ay månad månader mån måneder
-months: mt mte hónap luni lună μήνες μήνας
+months: mt mte hónap hó luni lună μήνες μήνας μηνών міс місяць місяці місяця місяців tháng เดือน חודשים mjeseci mjesec mjeseca
+months: месеца месеци mesiac mesiace mesiacov mahine महीने
 months: мес месяц месяца месяцев měsíc měsíce měsíců měs شهر شهرا أشهر kk kuukautta bulan bln måneders
 months: ヶ月 か月 カ月 ヵ月 ケ月 ヶ月間 か月間 个月 個月 개월 期
 years: years year yrs yr y jahre jahr jahren años año ans an année années anni anno anos ano jaar jaren jr
-years: év ani έτη έτος
+years: év ani έτη έτος ετών рік роки років tuổi năm ปี שנים godina godine години rokov roky वर्ष साल
 years: lat lata rok roku yıl yaş år vuotta vuosi let roky سنة سنوات tahun thn год года лет 年 年間 歳 才 岁 歲 세 년 살
 days: день дня дней dní päivää hari
 days: days day d tage tag tagen días día dias dia jours jour giorni giorno dagen dag dni dzień gün dagar 日 日間 天 일

@@ -47,6 +47,10 @@ _LETTERS: Final = tuple(
     )
 )
 """Letters beyond ASCII of one language, or of some that are near."""
+_IN_TWO_CASES: Final = ("cp1251", "cp1253", "koi8-r")
+"""Encodings of other scripts with capitals."""
+_OF_SCRIPT: Final = 2**16
+"""Bytes that tell a script."""
 _SEVERAL_BYTES: Final = ("cp932", "euc-jp", "gb18030", "big5", "euc-kr")
 _MOJIBAKE: Final = re.compile("\\w*(?:[ÃÂ][\x80-¿]|â€|Ð[\x80-¿]Ñ)\\w*")
 """Words of UTF-8 that was read as Latin-1 and written as UTF-8 again."""
@@ -155,6 +159,8 @@ def _guess(sample: bytes, counts: NDArray[np.int64], blocks: Callable[[], Iterab
         likeliest = _BY_CODEC.get(codecs.lookup(detection).name, "cp1252")  # of a DOS code page too
     except LookupError:
         likeliest = "cp1252"
+    if likeliest not in _SEVERAL_BYTES:
+        likeliest = _of_capitals(sample) or likeliest
     present = bytes(np.flatnonzero(counts[128:]) + 128)
     encoding = next(name for name in (likeliest, "cp1252", "latin-1") if _fits(name, present, blocks))
     if encoding in (*_WESTERN, "cp1257", "iso-8859-2") and not _is_one_language(encoding, present):
@@ -173,6 +179,28 @@ def _guess(sample: bytes, counts: NDArray[np.int64], blocks: Callable[[], Iterab
     return EncodingGuess(
         encoding, certain=same, words=tuple(words)[:_WORDS], alternatives=() if same else tuple(rivals)
     )
+
+
+def _of_capitals(sample: bytes) -> str:
+    """The encoding of Greek or Cyrillic text that agrees with itself in small letters; empty where none does.
+
+    A text in capitals alone, without accents, is taken for another language.
+    """
+    import chardet
+
+    start = sample[:_OF_SCRIPT]
+    words = [
+        word for word in re.findall(r"[^\W\d_]{3,}", start.decode("cp1252", errors="replace")) if not word.isascii()
+    ]
+    if 2 * sum(not re.search("[A-Za-z]", word) for word in words) <= len(words):
+        return ""
+    agreed = {}
+    for name in _IN_TWO_CASES:
+        small = start.decode(name, errors="ignore").lower().replace("ς", "σ").encode(name, errors="ignore")
+        detection = chardet.detect(small)
+        if detection["encoding"] and _BY_CODEC.get(codecs.lookup(detection["encoding"]).name) == name:
+            agreed[name] = detection["confidence"] or 0.0
+    return max(agreed, key=lambda name: agreed[name], default="")
 
 
 def _is_one_language(encoding: str, present: bytes) -> bool:

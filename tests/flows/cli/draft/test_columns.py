@@ -173,3 +173,17 @@ def test_an_income_of_0_that_is_kept_is_named_with_its_rows(name: str, asks: boo
     if question is not None:
         changed = answered(draft, {"numbers": f"{name}: 0 is missing"})
         assert changed.recipes()[name].codes == ("0",)
+
+
+def test_thousands_that_end_in_zeros_are_no_decimals(tmp_path: Path) -> None:
+    incomes = [1000 * (40 + i % 9) if i % 2 else 10_007 + 13 * i for i in range(N)]
+    incomes[1] = 1_234_567  # two marks prove what a full stop is
+    draft = draft_of(tmp_path, ingresos=[f"{income:,}".replace(",", ".") for income in incomes])
+    assert draft.table.columns["ingresos"].numbers.sum() == sum(incomes)
+
+
+def test_a_column_in_the_words_of_a_legend_stands_for_its_codes(tmp_path: Path) -> None:
+    file = tables.lender(tmp_path, PROD_CD=[("10", "20", "30")[i % 3] for i in range(N)])
+    file.write_text(f"{file.read_text()}\n\nPROD_CD: 10 = Auto, 20 = Card, 30 = Home\n")
+    draft = drafted(read_file(File(file)), CHOICES)
+    assert {"PROD_CD", "PROD_CD in words"} & set(draft.features) == {"PROD_CD in words"}

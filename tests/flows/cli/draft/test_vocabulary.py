@@ -91,6 +91,8 @@ def test_no_phrase_of_a_decision_contradicts_another_in_any_language() -> None:
         ("לא אושר", "unfavourable"),
         ("स्वीकृत", "favourable"),
         ("ไม่อนุมัติ", "unfavourable"),
+        ("Документи не надано", "neither"),
+        ("Ανάκληση από τον πελάτη", "neither"),
         ("Blue", None),
         ("A93", None),
     ],
@@ -101,6 +103,11 @@ def test_the_side_of_a_value_is_that_of_its_longest_phrase(value: str, side: str
 
 
 PROTECTED = {
+    "How old are you?": "age",
+    "Állampolgársága": "origin",
+    "Tuổi khách hàng": "age",
+    "agegte62": "age",
+    "amind": "race",
     "race": "race",
     "applicant_race-1": "race",
     "race4": "race",

@@ -56,6 +56,14 @@ def test_an_encoding_is_told_and_read(tmp_path: Path, encoding: str) -> None:
     assert all(len(evidence.shown) == 3 and not evidence.text.isspace() for evidence in told)
 
 
+@pytest.mark.parametrize("encoding", ["cp1251", "koi8-r", "cp1253"])
+def test_capitals_alone_are_told_by_their_small_letters(tmp_path: Path, encoding: str) -> None:
+    plain = str.maketrans("ΆΈΉΊΌΎΏ", "ΑΕΗΙΟΥΩ")
+    words = tuple(word.upper().translate(plain) for word in WORDS[encoding])
+    found = described(tmp_path, table(words).encode(encoding))
+    assert (found.source.encoding, found.columns[1]) == (encoding, words[-1])
+
+
 @pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 def test_marks_and_byte_orders(tmp_path: Path, codec: str) -> None:
     found = described(tmp_path, table(WORDS["utf-16"]).encode(codec))
