@@ -60,8 +60,8 @@ INR PKR LKR NPR: rs
 bps: bps bp basispunkte
 months: months month mos mo mth mths mon monat monate monaten meses mês mes mesi mese mois maand maanden mnd
 months: miesiące miesięcy miesiąc mies mc msc ay månad månader mån måneder
-months: mt mte hónap hó luni lună μήνες μήνας μηνών міс місяць місяці місяця місяців tháng เดือน חודשים mjeseci mjesec mjeseca
-months: месеца месеци mesiac mesiace mesiacov mahine महीने
+months: mt mte hónap hó luni lună μήνες μήνας μηνών міс місяць місяці місяця місяців tháng เดือน
+months: месеца месеци mesiac mesiace mesiacov mahine महीने חודשים mjeseci mjesec mjeseca
 months: мес месяц месяца месяцев měsíc měsíce měsíců měs شهر شهرا أشهر kk kuukautta bulan bln måneders
 months: ヶ月 か月 カ月 ヵ月 ケ月 ヶ月間 か月間 个月 個月 개월 期
 years: years year yrs yr y jahre jahr jahren años año ans an année années anni anno anos ano jaar jaren jr
