@@ -243,9 +243,14 @@ def _sample(graph: CausalGraph, columns: Columns, roots: Roots, rng: np.random.G
 
 
 def _score(mechanism: FittedMechanism, causes: Floats, values: Floats, training_labels: Floats) -> float:
-    """R2 of numbers; of categories the share of log loss saved against their shares in ``training_labels``."""
+    """R2 of numbers; of categories the share of log loss saved against their shares in ``training_labels``.
+
+    1 of a single category, as of numbers that are all the same: nothing is lost.
+    """
     if not isinstance(mechanism, Ordinal | Nominal):
         return float(r2_score(values, mechanism.expected(causes)))  # type: ignore[attr-defined]
+    if mechanism.categories == 1:
+        return 1.0
     labels = np.arange(mechanism.categories)
     # one row of each category more: a category that the fold misses would else cost an endless loss
     margin = np.bincount(np.concatenate([training_labels, labels]).astype(np.int64)) / (

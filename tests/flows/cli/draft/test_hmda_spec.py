@@ -4,6 +4,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import unprepared_tables as tables
 from conftest import REPOSITORY, SHARED, evenhand
@@ -65,6 +66,29 @@ def test_init_writes_it_with_exit_code_0_and_the_audit_reads_it(tmp_path: Path) 
     public = read_spec(text, "lar.yaml", {"source.path": str(tmp_path / "lar.txt"), "disclosure.profile": "public"})
     with pytest.raises(SpecError, match=r"set disclosure\.profile to strict"):
         registry.check_columns(public.spec)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("year", [2020, 2023])
+def test_a_submission_is_audited_to_its_end_and_leaves_no_secret_in_any_byte(tmp_path: Path, year: int) -> None:
+    rows = [
+        submissions.changed(row, **dict([list(submissions.TEXTS.items())[place % len(submissions.TEXTS)]]))
+        for place, row in enumerate(submissions.rows_of(300, year))
+    ]
+    submissions.write(tmp_path / "lar.txt", rows, submissions.sheet_of(300, year))
+    drafted = evenhand("init", "lar.txt", "-o", "lar.yaml", cwd=tmp_path)
+    (tmp_path / "lar.txt").rename(tmp_path / "submitted.txt")
+    audited = evenhand("audit", "lar.yaml", "--set", "source.path=submitted.txt", "--lake", "lake", cwd=tmp_path)
+    assert audited.returncode in (0, 3), audited.stderr
+    assert list((tmp_path / "lake").rglob("report.json"))
+    written = drafted.stdout + drafted.stderr + audited.stdout + audited.stderr
+    for file in (file for file in tmp_path.rglob("*") if file.is_file() and file.name != "submitted.txt"):
+        written += file.read_bytes().decode("latin-1")
+        if file.suffix == ".parquet":  # packed, so that the bytes alone would prove little
+            written += str(pq.read_table(file, partitioning=None).to_pylist())
+    secrets = [*submissions.SECRETS.values(), *submissions.TEXTS.values(), *submissions.SHEET_SECRETS]
+    secrets.remove(submissions.SECRETS["zip_code"])  # five digits are anywhere
+    assert [secret for secret in secrets if secret.lower() in written.lower()] == []
 
 
 def test_a_public_file_is_written_as_it_was(tmp_path: Path) -> None:
