@@ -1,5 +1,7 @@
 """Checks of a causal model: what a graph implies, and that planted faults are found and sound models mostly are not."""
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -172,6 +174,15 @@ def test_a_group_too_small_to_compare_is_left_out_and_so_is_a_column_that_does_n
     checks = check_model(RIGHT, columns, roots, rng())
     assert not [c for c in checks if c.other == "A" and c.name != "independence"]
     assert all(c.p == 1 for c in checks if c.name == "independence" and "y" in (c.node, c.other))
+
+
+def test_nothing_is_lost_of_a_column_with_one_category():
+    columns, roots = world(4, n=400)
+    columns.values[:, 3] = 0
+    columns = replace(columns, categories=((), (), (), ("p",)))
+    checks = check_model(RIGHT, columns, roots, rng())
+    assert next(c.statistic for c in checks if (c.name, c.node) == ("held_out_fit", "c")) == 1
+    assert all(c.p == 1 for c in checks if c.name == "independence" and "c" in (c.node, c.other))
 
 
 def test_fits_are_told_of_rows_that_they_have_not_seen(monkeypatch):
