@@ -108,7 +108,7 @@ class _Index:
         self.exact: dict[tuple[str, ...], list[Phrase]] = {}
         self.by_first: dict[str, list[Phrase]] = {}
         self.stems: dict[str, list[Phrase]] = {}
-        self.endings: list[Phrase] = []
+        self.endings: dict[str, list[Phrase]] = {}
         self.eastern: list[Phrase] = []
         for phrase in _rooted(kind) if rooted else phrases():
             if phrase.kind != kind:
@@ -123,7 +123,7 @@ class _Index:
             else:
                 self.by_first.setdefault(phrase.parts[0], []).append(phrase)
             if phrase.language in _COMPOUNDING and len(phrase.parts) == 1 and len(phrase.parts[0]) >= _SHORTEST_ENDING:
-                self.endings.append(phrase)
+                self.endings.setdefault(phrase.parts[0], []).append(phrase)
 
     def whole(self, words: tuple[str, ...]) -> list[Phrase]:
         """Phrases that are the whole text."""
@@ -161,9 +161,9 @@ class _Index:
 
     def ending(self, words: tuple[str, ...]) -> Iterator[Phrase]:
         """Phrases with which a word of a compounding language ends."""
-        for phrase in self.endings:
-            if any(word != phrase.parts[0] and word.endswith(phrase.parts[0]) for word in words):
-                yield phrase
+        for word in words:
+            for start in range(1, len(word) - _SHORTEST_ENDING + 1):
+                yield from self.endings.get(word[start:], ())
 
 
 def _rooted(kind: str) -> Iterator[Phrase]:
@@ -231,9 +231,9 @@ def meaning(value: str) -> Meaning | None:
 
 def _matches(words: tuple[str, ...], index: _Index) -> Iterator[tuple[Phrase, int]]:
     """Phrases of a decision in a value; no yes or no among other words, and no abbreviation."""
-    answers = {phrase.parts for phrase in phrases() if phrase.kind == "yes"} if len(words) > 1 else set()
+    apart = _index("yes").exact if len(words) > 1 else {}
     for phrase, at in index.inside(words):
-        if len("".join(phrase.parts)) > 2 - 1 * _is_east(phrase) and phrase.parts not in answers:
+        if len("".join(phrase.parts)) > 2 - 1 * _is_east(phrase) and phrase.parts not in apart:
             yield phrase, at
 
 

@@ -29,7 +29,9 @@ OLDEST: Final = 120
 """Years of an age that a person can have."""
 _LENGTHS: Final = frozenset(((4, 1), (4, 2), (1, 4), (2, 4), (1, 2), (2, 2)))
 """Of the first and the last number of a date: one of them is the year."""
-_LEAST_SHARE, _LEAST_VOICE, _SAMPLE, _LONGEST = 0.95, 0.01, 500, 60
+_LEAST_SHARE, _LEAST_VOICE, _LONGEST = 0.95, 0.01, 60
+_SAMPLES: Final = (40, 500)
+"""Texts of a column after which it holds no dates where fewer than a quarter of them are one."""
 _PIVOT: Final = 69
 """Two digits from here on are a year of the last century, as in POSIX."""
 
@@ -229,7 +231,7 @@ def _formats(name: str, counts: Mapping[str, int]) -> _Formats | None:
     shapes: dict[_Shape, dict[str, int]] = {}
     fitting = 0
     for place, (text, rows) in enumerate(counts.items()):
-        if place == _SAMPLE and 4 * fitting < sum(present.values()):
+        if place in _SAMPLES and 4 * fitting < sum(present.values()):
             return None
         plain = _plain(text[:_LONGEST])
         if plain in ZERO_DATES or (not any(map(str.isdigit, plain)) and is_missing(text, of_numbers=True)):

@@ -382,7 +382,7 @@ def _named(records: Sequence[Sequence[str]], place: Layout, name: str) -> _Named
     spelled = records[place.header]
     columns = tuple(layout.usable_names(spelled))
     labels = {column: text for column, text in zip(columns, spelled, strict=True) if text not in ("", column)}
-    repeats = [text.strip() for text in spelled if [t.strip() for t in spelled].count(text.strip()) > 1]
+    repeats = len({text.strip() for text in spelled}) < len(spelled)
     if repeats or not all(text.strip() for text in spelled):
         changed = [column for column, text in zip(columns, spelled, strict=True) if text.strip() != column]
         text = f"{name}: names that are empty or stand twice are completed"
