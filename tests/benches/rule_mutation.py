@@ -1,7 +1,8 @@
 """Switches off each rule by which cells are read: which of our tests fails then, and which tables the judge fails.
 
 ``EVENHAND_TEST_DATA=FOLDER PYTHONPATH=.:tests python -m benches rule_mutation`` prints the table; ``--reps`` is the
-number of failing tables after which a rule is left. A rule that no table misses is held by our own tests alone.
+number of failing tables after which a rule is left. With ``--reps 1``, rules that no table missed in a whole run are
+held against our own tests alone: for the others, one or two tables are judged.
 """
 
 import importlib.util
@@ -57,8 +58,8 @@ class Switch:
 
     rule: str
     off: Callable[[], None]
-    first: str = ""
-    """Beginning of the name of a table that is judged first: it was found to need the rule, so most runs end there."""
+    first: str | None = ""
+    """Beginning of the name of a table that needs the rule and is judged first; None where no table needs it."""
 
 
 def _set(module: ModuleType, **members: Any) -> Callable[[], None]:
@@ -151,18 +152,18 @@ def _nothing(*_: Any, **__: Any) -> None:
 
 
 RULES: Final = (
-    Switch("fold: capitals", _without_folding("case"), "01"),
-    Switch("fold: blanks", _without_folding("blanks")),
+    Switch("fold: capitals", _without_folding("case"), "15"),
+    Switch("fold: blanks", _without_folding("blanks"), None),
     Switch("fold: full stop and quotes", _without_folding("stop"), "06"),
     Switch("fold: forms of Unicode", _without_folding("unicode"), "04"),
-    Switch("fold: 1 and 1.0 are one value", _set(folding, holds_codes=lambda forms: True)),
-    Switch("fold: 01 and 1 are two codes", _set(folding, holds_codes=lambda forms: False)),
+    Switch("fold: 1 and 1.0 are one value", _set(folding, holds_codes=lambda forms: True), None),
+    Switch("fold: 01 and 1 are two codes", _set(folding, holds_codes=lambda forms: False), None),
     Switch("fold: y is yes, M is Male", _set(folding, same_words=lambda *_: {}), "15"),
-    Switch("fold: near spellings are a question", _everywhere(folding.near_pairs, lambda *_: [])),
-    Switch("missing: sure words", _set(missing, SURE=frozenset()), "01"),
+    Switch("fold: near spellings are a question", _everywhere(folding.near_pairs, lambda *_: []), None),
+    Switch("missing: sure words", _set(missing, SURE=frozenset()), "22"),
     Switch("missing: words of numbers only", _set(missing, OF_NUMBERS=frozenset()), "20"),
     Switch("missing: runs of signs", _set(missing, _RUNS=_NEVER, _RUNS_OF_NUMBERS=_NEVER), "20"),
-    Switch("missing: a question above 5 %", _set(numbers, _QUESTIONABLE=2), "20"),
+    Switch("missing: a question above 5 %", _set(numbers, _QUESTIONABLE=2), None),
     Switch("numbers: any but plain ones", _set(numbers, _CELL=_NEVER), "01"),
     Switch("numbers: parentheses", _set(numbers, _IN_PARENTHESES=_NEVER), "29"),
     Switch("numbers: currency", _without_units(lambda unit: unit in units.CURRENCIES), "01"),
@@ -351,7 +352,8 @@ def mutated(folder: Path, enough: int = ENOUGH, rules: tuple[Switch, ...] = RULE
     yield {"rule": "none is off", "test": "", "tables": len(unsound), "fail": ", ".join(unsound)}
     before = cache(lambda: drafts([table for table in sound if table.name != _WIDE], None))
     for switch in rules:
-        fail = failing(judge, sound, switch, before, enough)
+        needs_none = switch.first is None and enough == 1
+        fail = [] if needs_none else failing(judge, sound, switch, before, enough)
         yield {"rule": switch.rule, "test": own_test(switch), "tables": len(fail), "fail": ", ".join(fail)}
 
 
