@@ -530,7 +530,10 @@ def _unreadable(source: Source, path: Path, error: Exception) -> DataQualityErro
     if path.stat().st_size == 0 or "Empty CSV" in str(error):
         return DataQualityError(f"{path.name} is empty: a header and at least one row are needed")
     if isinstance(error, UnicodeDecodeError) or "UTF8" in str(error) or "UTF-8" in str(error):
-        return DataQualityError(
-            f"{path.name} is not {source.encoding} text; set source.encoding: latin-1 if it is that"
+        return DataQualityError(f"{path.name} is not {source.encoding} text; set source.encoding: cp1252 if it is that")
+    if "include_columns" in str(error):
+        words = (
+            f"its header, read as {source.encoding}, lacks a column of the spec; check source.encoding and source.skip"
         )
+        return DataQualityError(f"{path.name}: {words}")
     return DataQualityError(f"{path.name} could not be read as a table: {error}")

@@ -266,3 +266,13 @@ def test_the_settings_are_of_delimited_text_alone(key: str) -> None:
     name, value = key.split(": ")
     with pytest.raises(ValueError, match=f"`{name}` belongs to delimited text, not to parquet"):
         Source.model_validate({"kind": "parquet", "path": "a.parquet", name: value})
+
+
+@pytest.mark.parametrize(
+    ("encoding", "told"), [("cp932", "check source.encoding"), ("utf-8", "is not utf-8 text; set")]
+)
+def test_a_wrong_encoding_is_named(place: Path, encoding: str, told: str) -> None:
+    (place / "loans.csv").write_bytes("Nº,y\n1,2\n".encode("cp1252"))
+    source = Source.model_validate({"kind": "csv", "path": str(place / "loans.csv"), "encoding": encoding})
+    with pytest.raises(DataQualityError, match=told):
+        files.read(source, ["Nº", "y"])
