@@ -194,13 +194,13 @@ def _of_capitals(sample: bytes) -> str:
     ]
     if 2 * sum(not re.search("[A-Za-z]", word) for word in words) <= len(words):
         return ""
-    agreed = {}
+    confidence = {}
     for name in _IN_TWO_CASES:
         small = start.decode(name, errors="ignore").lower().replace("ς", "σ").encode(name, errors="ignore")
         detection = chardet.detect(small)
         if detection["encoding"] and _BY_CODEC.get(codecs.lookup(detection["encoding"]).name) == name:
-            agreed[name] = detection["confidence"] or 0.0
-    return max(agreed, key=lambda name: agreed[name], default="")
+            confidence[name] = detection["confidence"] or 0.0
+    return max(confidence, key=lambda name: confidence[name], default="")
 
 
 def _is_one_language(encoding: str, present: bytes) -> bool:

@@ -123,8 +123,8 @@ def _rows(source: Source, path: Path) -> Iterator[Row]:
 
 def _goes_on(start: bytes) -> bool:
     """Whether a file is one array or one object: its first line is no whole object, or it is the only line."""
-    first, _, others = start.strip().partition(b"\n")
-    return first.startswith(b"[") or first.rstrip().endswith((b"{", b"[", b",", b":")) or not others
+    first, _, rest = start.strip().partition(b"\n")
+    return first.startswith(b"[") or first.rstrip().endswith((b"{", b"[", b",", b":")) or not rest
 
 
 def _elements(source: Source, path: Path) -> list[Any] | None:
@@ -137,13 +137,13 @@ def _elements(source: Source, path: Path) -> list[Any] | None:
                 f"{path.name} is one value of more than {LARGEST_ARRAY // 10**6} MB; save it as JSON lines, or as CSV"
             )
     try:
-        whole = _DECODER.decode(content.decode().strip())
+        value = _DECODER.decode(content.decode().strip())
     except (ValueError, RecursionError) as error:
         raise DataQualityError(f"{path.name} could not be read as JSON: {error}; save it again") from error
-    if not isinstance(whole, dict):
-        return whole if isinstance(whole, list) else None
-    tables = _arrays(whole)
-    for name, inner in whole.items() if not tables else ():
+    if not isinstance(value, dict):
+        return value if isinstance(value, list) else None
+    tables = _arrays(value)
+    for name, inner in value.items() if not tables else ():
         if isinstance(inner, dict):
             tables |= {f"{name}.{key}": rows for key, rows in _arrays(inner).items()}
     if len(tables) > 1:

@@ -269,10 +269,10 @@ def test_the_settings_are_of_delimited_text_alone(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("encoding", "told"), [("cp932", "check source.encoding"), ("utf-8", "is not utf-8 text; set")]
+    ("encoding", "words"), [("cp932", "check source.encoding"), ("utf-8", "is not utf-8 text; set")]
 )
-def test_a_wrong_encoding_is_named(place: Path, encoding: str, told: str) -> None:
+def test_a_wrong_encoding_is_named(place: Path, encoding: str, words: str) -> None:
     (place / "loans.csv").write_bytes("Nº,y\n1,2\n".encode("cp1252"))
     source = Source.model_validate({"kind": "csv", "path": str(place / "loans.csv"), "encoding": encoding})
-    with pytest.raises(DataQualityError, match=told):
+    with pytest.raises(DataQualityError, match=words):
         files.read(source, ["Nº", "y"])

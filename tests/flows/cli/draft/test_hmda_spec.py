@@ -76,19 +76,19 @@ def test_a_submission_is_audited_to_its_end_and_leaves_no_secret_in_any_byte(tmp
         for place, row in enumerate(submissions.rows_of(300, year))
     ]
     submissions.write(tmp_path / "lar.txt", rows, submissions.sheet_of(300, year))
-    drafted = evenhand("init", "lar.txt", "-o", "lar.yaml", cwd=tmp_path)
+    draft = evenhand("init", "lar.txt", "-o", "lar.yaml", cwd=tmp_path)
     (tmp_path / "lar.txt").rename(tmp_path / "submitted.txt")
-    audited = evenhand("audit", "lar.yaml", "--set", "source.path=submitted.txt", "--lake", "lake", cwd=tmp_path)
-    assert audited.returncode in (0, 3), audited.stderr
+    audit = evenhand("audit", "lar.yaml", "--set", "source.path=submitted.txt", "--lake", "lake", cwd=tmp_path)
+    assert audit.returncode in (0, 3), audit.stderr
     assert list((tmp_path / "lake").rglob("report.json"))
-    written = drafted.stdout + drafted.stderr + audited.stdout + audited.stderr
+    texts = draft.stdout + draft.stderr + audit.stdout + audit.stderr
     for file in (file for file in tmp_path.rglob("*") if file.is_file() and file.name != "submitted.txt"):
-        written += file.read_bytes().decode("latin-1")
+        texts += file.read_bytes().decode("latin-1")
         if file.suffix == ".parquet":  # packed, so that the bytes alone would prove little
-            written += str(pq.read_table(file, partitioning=None).to_pylist())
+            texts += str(pq.read_table(file, partitioning=None).to_pylist())
     secrets = [*submissions.SECRETS.values(), *submissions.TEXTS.values(), *submissions.SHEET_SECRETS]
     secrets.remove(submissions.SECRETS["zip_code"])  # five digits are anywhere
-    assert [secret for secret in secrets if secret.lower() in written.lower()] == []
+    assert [secret for secret in secrets if secret.lower() in texts.lower()] == []
 
 
 def test_a_public_file_is_written_as_it_was(tmp_path: Path) -> None:

@@ -60,8 +60,8 @@ def test_an_encoding_is_told_and_read(tmp_path: Path, encoding: str) -> None:
 def test_capitals_alone_are_told_by_their_small_letters(tmp_path: Path, encoding: str) -> None:
     plain = str.maketrans("ΆΈΉΊΌΎΏ", "ΑΕΗΙΟΥΩ")
     words = tuple(word.upper().translate(plain) for word in WORDS[encoding])
-    found = described(tmp_path, table(words).encode(encoding))
-    assert (found.source.encoding, found.columns[1]) == (encoding, words[-1])
+    table_of = described(tmp_path, table(words).encode(encoding))
+    assert (table_of.source.encoding, table_of.columns[1]) == (encoding, words[-1])
 
 
 @pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])

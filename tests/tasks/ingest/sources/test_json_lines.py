@@ -66,8 +66,8 @@ ROWS = '[{"a": 1.50, "b": "x"}, {"a": 2}, 3]'
     ],
 )
 def test_an_array_of_objects_in_one_object_is_a_table_too(tmp_path: Path, content: str) -> None:
-    found, cells, malformed = described(tmp_path, content)
-    assert (found.rows, cells, malformed) == (3, {"a": ["1.50", "2"], "b": ["x", ""]}, [3])
+    whole, cells, malformed = described(tmp_path, content)
+    assert (whole.rows, cells, malformed) == (3, {"a": ["1.50", "2"], "b": ["x", ""]}, [3])
 
 
 @pytest.mark.parametrize(
