@@ -371,7 +371,9 @@ SINCE_2: Final = tuple(
     re.compile(rf"(?<![^\W\d_])(?:{words})(?![^\W\d_])")
     for words in (
         r"bps?|basispunkte|ر\.س|ريالات|ريال|د\.إ|درهم|ج\.م|جنيه|měs|mon|شهرا|شهر|أشهر|سنوات|سنة|kes|ksh|mad|dh|dirham|vnđ|juta|jt"
-        rf"|triệu|ribu|rb|‰|m2|qm|mq|km|kg|{_NO_ANSWER}",
+        r"|triệu|ribu|rb|‰|m2|qm|mq|km|kg|hó|μηνών|міс|місяць|місяці|місяця|місяців|tháng|เดือน|месеца|месеци|mesiac|mesiace"
+        r"|mesiacov|mahine|महीने|חודשים|mjeseci|mjesec|mjeseca|ετών|рік|роки|років|tuổi|năm|ปี|שנים|godina|godine|години"
+        rf"|rokov|roky|वर्ष|साल|{_NO_ANSWER}",
         rf"peb|pebruari|agu|agt|nop|nopember|des|{_NO_ANSWER}",
     )
 )
