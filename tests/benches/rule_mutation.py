@@ -173,7 +173,7 @@ RULES: Final = (
     Switch("numbers: unit in the name", _everywhere(units.unit_in_name, _nothing), "01"),
     Switch("numbers: a few cells are none", _set(numbers, _LEAST_SHARE=1.0), None),
     Switch("marks: proof by the cell", _set(numbers, _proof=lambda core: (None, frozenset())), "03"),
-    Switch("marks: proof by other columns", _marks_of_the_column_alone(), "02"),
+    Switch("marks: proof by other columns", _marks_of_the_column_alone(), None),
     Switch("marks: money by thousands", _always_decimals(), "08"),
     Switch("numbers or categories", _everywhere(numbers.is_number, lambda *_: True), "08"),
     Switch("numbers or categories: names of amounts", _set(numbers, names_amount=lambda name: False), None),
