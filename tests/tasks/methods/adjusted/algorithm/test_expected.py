@@ -92,6 +92,34 @@ def test_a_strictness_that_one_cluster_shares_has_one_degree_of_freedom():
     assert 1 <= error.df < 1.5
 
 
+def test_the_error_of_three_clusters_by_hand():
+    """The first holds 3 of 4 members, the second one of each side, the third 3 of 4 reference rows."""
+    influence = np.array([1.0, 1, 1, 2, -1, -2, -2, -2])
+    member = np.repeat([True, False], 4)
+    error = error_of(influence, member, ~member, np.array([0, 0, 0, 1, 1, 2, 2, 2], np.int32))
+    assert error.se == pytest.approx(np.sqrt(12**2 + (2 / 0.75 - 1 / 0.75) ** 2 + 24**2))
+    assert error.df == pytest.approx(2)  # both squared differences of the shares are 0.5625, the third is 0
+    one_sided = error_of(influence, member, ~member, np.array([0, 0, 0, 0, 1, 1, 1, 1], np.int32))
+    assert one_sided.se == pytest.approx(np.sqrt((5 * 4) ** 2 + (7 * 4) ** 2))
+    by_rows = error_of(influence, member, ~member, None)
+    assert (by_rows.se, by_rows.df) == (pytest.approx(np.sqrt(20)), np.inf)
+    assert error_of(influence, member, ~member, None, 100.0).se == pytest.approx(np.sqrt(113))
+    opposed = error_of(np.array([1.0, 1, 2, 2, -1, -1, -2, -2]), member, ~member, np.tile([0, 1, 2, 3], 2))
+    assert (opposed.se, opposed.df) == (pytest.approx(np.sqrt(20)), np.inf), "no smaller than by rows"
+
+
+def test_the_targeted_effect_of_a_rule_that_knows_nothing_is_the_distance_from_a_weighted_mean():
+    rng = np.random.default_rng(3)
+    member = np.arange(60) < 20
+    y, odds, weight = (rng.random(60) < 0.4).astype(float), rng.uniform(0.2, 3, 60), rng.uniform(0.5, 2, 60)
+    rule = rule_of(np.ones((60, 1)), y, ~member, weight)
+    value, influence = targeted(rule, effect_on(rule, member), odds)
+    mean = np.average(y[~member], weights=(odds * weight)[~member])
+    assert value == pytest.approx(np.average(y[member], weights=weight[member]) - mean)
+    expected = np.where(member, weight * (y - mean - value), -odds * weight * (y - mean)) / weight[member].sum()
+    np.testing.assert_allclose(influence, expected, atol=1e-9)
+
+
 def test_the_targeted_effect_agrees_where_the_rule_fits(rows):
     x, y, member = rows
     rule = rule_of(x, y, ~member)
