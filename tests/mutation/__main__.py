@@ -360,7 +360,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help="folder that keeps what was decided; else all is decided anew")
     parser.add_argument("--mutants", type=int, default=MUTANTS)
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--areas", nargs="+", default=[""], help="only folders with one of these in their name")
+    parser.add_argument("--areas", nargs="+", default=[""], help="only files with one of these in their path")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many, to go on later")
     parser.add_argument("--at", nargs="+", metavar="FILE:LINE", help="every change of these lines in place of a sample")
     parser.add_argument("--tests", nargs="+", help="files of tests in place of the folder that mirrors the code")
@@ -371,7 +371,7 @@ def main() -> None:
     for name in LOADED:
         import_module(name)
     mutants = at_lines(REPOSITORY, options.at) if options.at else drawn(REPOSITORY, options.mutants, options.seed)
-    mutants = [mutant for mutant in mutants if any(name in mutant.area for name in options.areas)]
+    mutants = [mutant for mutant in mutants if any(name in mutant.file for name in options.areas)]
     with tempfile.TemporaryDirectory() as temporary:
         work = (options.work or Path(temporary)).absolute()
         work.mkdir(parents=True, exist_ok=True)
