@@ -96,6 +96,10 @@ def test_a_column_too_strong_for_the_group_has_no_benchmark():
     assert times_as_strong(Confounder(0.1, 0.4), 2) is None
     assert times_as_strong(Confounder(0.9, 0.2), 3).outcome == 1.0
     assert times_as_strong(Confounder(0.3, 0.0), 2).group == 0
+    twice = times_as_strong(Confounder(0.1, 0.2), 2)  # the bounds of Cinelli and Hazlett (2020)
+    shared = 2 * 0.2**2 / ((1 - 2 * 0.2) * (1 - 0.2))
+    outcome = (np.sqrt(2) + np.sqrt(shared)) ** 2 / (1 - shared) * 0.1 / 0.9
+    assert (twice.group, twice.outcome) == pytest.approx((2 * 0.2 / 0.8, outcome))
 
 
 @pytest.mark.parametrize("group", [0.0, 0.1])
