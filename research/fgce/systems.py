@@ -336,9 +336,6 @@ KNOWN: Final = (FACE, *NAMES)
 KS: Final = range(1, 13)
 """Numbers of candidates for which FACE is compared; 12 is k0 of COMPAS, both groups together."""
 
-PATHS: Final = frozenset({"german", "compas", "student", "heloc"})
-"""Data sets with path costs: the weights of Adult's 3.3 million steps take a kernel sum over 40,704 points each."""
-
 SEEDS: Final = 10
 """Draws of each system for the least and the largest feasible share."""
 
@@ -369,7 +366,7 @@ def obtained(dataset: str, request: Request, systems: Systems) -> tuple[dict[Cel
         pricing = Pricing(problem, settings, np.random.default_rng(systems.seed))
         searched = recourse.search(problem, np.arange(len(problem.group)), pricing.costs)
         by_kind = {}
-        for kind in ("vector", "path") if dataset in PATHS else ("vector",):
+        for kind in KINDS:
             costs = pricing.by(kind, searched.graph, searched.points, searched.reach)
             tables = [(part.factuals, feasible(costs, part)) for part in searched.reach.active]
             by_kind[kind] = by_k(optima.parts_of(tables, searched.weight), KS, optima.solver_of(settings))

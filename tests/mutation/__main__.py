@@ -451,9 +451,10 @@ def _decide_area(area: str, mutants: list[Mutant], given: Given, shown: Callable
 
 def equal(mutant: Mapping[str, Any]) -> str:
     """Why a mutant changes no result; empty where nothing says so."""
+    code = (REPOSITORY / mutant["file"]).read_text(encoding="utf-8").splitlines()[mutant["line"] - 1].strip()
     with EQUAL.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            if all(row[name] == mutant[name] for name in ("file", "before", "after")):
+            if row["code"] == code and all(row[name] == mutant[name] for name in ("file", "before", "after")):
                 return row["reason"]
     return ""
 

@@ -95,3 +95,9 @@ def test_the_information_of_many_rows_is_that_of_their_parts():
     parts = [regression.information(x[rows], p[rows], 0.25) for rows in (slice(None, 400), slice(400, 9_000))]
     parts.append(regression.information(x[9_000:], p[9_000:], 0.25))
     np.testing.assert_allclose(regression.information(x, p, 0.75), sum(parts), rtol=1e-12)
+
+
+def test_draws_without_a_value_do_not_count():
+    assert sequential_p(1.0, [np.nan, 2.0, 0.0, np.nan, 1.0], 2) == 2 / 3
+    assert sequential_p(1.0, [np.nan, 2.0, 0.0], 2) == 2 / 3
+    assert sequential_p(1.0, [0.0, 0.0, 0.0], 2) == 1 / 4
