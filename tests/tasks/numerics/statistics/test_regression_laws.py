@@ -9,7 +9,15 @@ from scipy.special import expit
 from schemas.terms import Kind
 from tasks.numerics.encoding import Columns
 from tasks.numerics.statistics import regression
-from tasks.numerics.statistics.regression import estimate, fit_logit, fitted, has_maximum, recedes, standard_error
+from tasks.numerics.statistics.regression import (
+    estimate,
+    fit_logit,
+    fitted,
+    has_maximum,
+    recedes,
+    sequential_p,
+    standard_error,
+)
 
 
 def test_a_constant_column_says_nothing_of_anybody():
