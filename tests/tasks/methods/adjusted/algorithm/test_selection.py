@@ -206,6 +206,7 @@ def test_steps_are_those_of_clear_least_squares() -> None:
     equation = ladder._membership(design, 1, 1)
     gram, score = ladder._products(equation, terms), ladder._scores(equation, terms)
     p = equation.x.shape[1]
+    assert equation.variance == pytest.approx(np.mean(equation.residual**2))
     for k in (0, 7, 25):
         column = terms.values(slice(None), np.array([k]))[:, 0]
         left = column - equation.x @ np.linalg.lstsq(equation.x, column, rcond=None)[0]
