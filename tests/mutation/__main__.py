@@ -39,6 +39,7 @@ from mutation.mutants import AREAS, Mutant, at_lines, drawn, mutated_tree
 REPOSITORY: Final = Path(__file__).parents[2]
 EQUAL: Final = Path(__file__).with_name("equal.csv")
 MUTANTS, SEED, TARGET = 200, 47, 0.9
+WORDS: Final = ("killed", "survived", "equal", "undecided")
 SECONDS: Final = (30, 10)
 """Processor time of a mutant: so much, and so many times that of its tests without it."""
 PLAIN: Final = (
@@ -381,16 +382,27 @@ def main() -> None:
     for row in survivors:
         reason = equal(row)
         print(f"equal     {row['file']}:{row['line']}  {reason}" if reason else _line(row))  # noqa: T201
-    counts, same = Counter(row["verdict"] for row in rows), sum(bool(equal(row)) for row in survivors)
-    share = counts["killed"] / max(len(rows) - same - counts["undecided"], 1)
-    print(  # noqa: T201
-        f"{len(rows)} mutants: {counts['killed']} killed, {counts['survived'] - same} survived, {same} equal, "
-        f"{counts['undecided']} undecided; of those that differ {share:.1%} are killed"
-    )
+    counts = table(rows)
+    for name in AREAS:
+        if any(counts[name].values()):
+            print(f"{name:34}", *(f"{counts[name][word]:4} {word}" for word in WORDS))  # noqa: T201
+    whole: Counter[str] = sum(counts.values(), Counter())
+    share = whole["killed"] / max(whole["killed"] + whole["survived"], 1)
+    words = ", ".join(f"{whole[word]} {word}" for word in WORDS)
+    print(f"{len(rows)} mutants: {words}; of those that differ {share:.1%} are killed")  # noqa: T201
     if len(rows) < len(mutants):
         print(f"{len(mutants) - len(rows)} mutants are left: the same command goes on")  # noqa: T201
         sys.exit(1)
-    sys.exit(0 if not counts["undecided"] and share >= TARGET else 1)
+    sys.exit(0 if not whole["undecided"] and share >= TARGET else 1)
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Counter[str]]:
+    """By area how many mutants have which verdict; a survivor that ``equal.csv`` names is equal."""
+    counts: dict[str, Counter[str]] = {area: Counter() for area in AREAS}
+    for row in rows:
+        area = next(area for area in AREAS if row["file"].startswith(f"{area}/"))
+        counts[area]["equal" if row["verdict"] == "survived" and equal(row) else row["verdict"]] += 1
+    return counts
 
 
 @dataclass(frozen=True)
