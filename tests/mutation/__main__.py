@@ -39,6 +39,7 @@ from mutation.mutants import AREAS, Mutant, at_lines, drawn, mutated_tree
 REPOSITORY: Final = Path(__file__).parents[2]
 EQUAL: Final = Path(__file__).with_name("equal.csv")
 MUTANTS, SEED, TARGET = 200, 47, 0.9
+WORDS: Final = ("killed", "survived", "equal", "undecided")
 SECONDS: Final = (30, 10)
 """Processor time of a mutant: so much, and so many times that of its tests without it."""
 PLAIN: Final = (
@@ -360,7 +361,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help="folder that keeps what was decided; else all is decided anew")
     parser.add_argument("--mutants", type=int, default=MUTANTS)
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--areas", nargs="+", default=[""], help="only folders with one of these in their name")
+    parser.add_argument("--areas", nargs="+", default=[""], help="only files with one of these in their path")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many, to go on later")
     parser.add_argument("--at", nargs="+", metavar="FILE:LINE", help="every change of these lines in place of a sample")
     parser.add_argument("--tests", nargs="+", help="files of tests in place of the folder that mirrors the code")
@@ -371,7 +372,7 @@ def main() -> None:
     for name in LOADED:
         import_module(name)
     mutants = at_lines(REPOSITORY, options.at) if options.at else drawn(REPOSITORY, options.mutants, options.seed)
-    mutants = [mutant for mutant in mutants if any(name in mutant.area for name in options.areas)]
+    mutants = [mutant for mutant in mutants if any(name in mutant.file for name in options.areas)]
     with tempfile.TemporaryDirectory() as temporary:
         work = (options.work or Path(temporary)).absolute()
         work.mkdir(parents=True, exist_ok=True)
@@ -381,16 +382,27 @@ def main() -> None:
     for row in survivors:
         reason = equal(row)
         print(f"equal     {row['file']}:{row['line']}  {reason}" if reason else _line(row))  # noqa: T201
-    counts, same = Counter(row["verdict"] for row in rows), sum(bool(equal(row)) for row in survivors)
-    share = counts["killed"] / max(len(rows) - same - counts["undecided"], 1)
-    print(  # noqa: T201
-        f"{len(rows)} mutants: {counts['killed']} killed, {counts['survived'] - same} survived, {same} equal, "
-        f"{counts['undecided']} undecided; of those that differ {share:.1%} are killed"
-    )
+    counts = table(rows)
+    for name in AREAS:
+        if any(counts[name].values()):
+            print(f"{name:34}", *(f"{counts[name][word]:4} {word}" for word in WORDS))  # noqa: T201
+    whole: Counter[str] = sum(counts.values(), Counter())
+    share = whole["killed"] / max(whole["killed"] + whole["survived"], 1)
+    words = ", ".join(f"{whole[word]} {word}" for word in WORDS)
+    print(f"{len(rows)} mutants: {words}; of those that differ {share:.1%} are killed")  # noqa: T201
     if len(rows) < len(mutants):
         print(f"{len(mutants) - len(rows)} mutants are left: the same command goes on")  # noqa: T201
         sys.exit(1)
-    sys.exit(0 if not counts["undecided"] and share >= TARGET else 1)
+    sys.exit(0 if not whole["undecided"] and share >= TARGET else 1)
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Counter[str]]:
+    """By area how many mutants have which verdict; a survivor that ``equal.csv`` names is equal."""
+    counts: dict[str, Counter[str]] = {area: Counter() for area in AREAS}
+    for row in rows:
+        area = next(area for area in AREAS if row["file"].startswith(f"{area}/"))
+        counts[area]["equal" if row["verdict"] == "survived" and equal(row) else row["verdict"]] += 1
+    return counts
 
 
 @dataclass(frozen=True)
@@ -451,9 +463,10 @@ def _decide_area(area: str, mutants: list[Mutant], given: Given, shown: Callable
 
 def equal(mutant: Mapping[str, Any]) -> str:
     """Why a mutant changes no result; empty where nothing says so."""
+    code = (REPOSITORY / mutant["file"]).read_text(encoding="utf-8").splitlines()[mutant["line"] - 1].strip()
     with EQUAL.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            if all(row[name] == mutant[name] for name in ("file", "before", "after")):
+            if row["code"] == code and all(row[name] == mutant[name] for name in ("file", "before", "after")):
                 return row["reason"]
     return ""
 

@@ -6,7 +6,8 @@ change no result (``strict``, ``copy``).
 """
 
 import ast
-import random
+import hashlib
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -113,15 +114,23 @@ def mutated_tree(source: str, number: int) -> ast.Module:
 
 
 def drawn(repository: Path, count: int, seed: int) -> list[Mutant]:
-    """Mutants drawn from all changes of all files with equal chances, and one of each line at most."""
-    places: list[tuple[str, int, int]] = []
+    """Mutants drawn from all changes of all files with equal chances, and one of each line at most.
+
+    The order is that of a hash of the seed, the file and the line's text, so that a change of other lines draws no
+    other mutants.
+    """
+    places: list[tuple[str, str, int, int]] = []
     for area in AREAS:
         for path in sorted((repository / area).rglob("*.py")):
-            file, tree = path.relative_to(repository).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
-            places += [(file, node.lineno, number) for number, (node, _) in enumerate(_changes(tree))]
-    random.Random(seed).shuffle(places)
+            file, source = path.relative_to(repository).as_posix(), path.read_text(encoding="utf-8")
+            lines, of_text = source.splitlines(), Counter[str]()
+            for number, (node, _) in enumerate(_changes(ast.parse(source))):
+                text = f"{seed} {file} {lines[node.lineno - 1].strip()}"
+                of_text[text] += 1
+                order = hashlib.sha256(f"{text} {of_text[text]}".encode()).hexdigest()
+                places.append((order, file, node.lineno, number))
     of_lines: dict[tuple[str, int], int] = {}
-    for file, line, number in places:
+    for _, file, line, number in sorted(places):
         of_lines.setdefault((file, line), number)
     chosen = [(file, number) for (file, _), number in of_lines.items()][:count]
     mutants = {}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import REPOSITORY, environment
-from mutation.__main__ import EQUAL, verdict
+from mutation.__main__ import EQUAL, table, verdict
 from mutation.mutants import AREAS, at_lines, drawn, mutants_of, mutated_tree
 
 SOURCE = '''
@@ -73,7 +73,9 @@ def test_what_is_called_equal_is_still_in_the_code_and_says_why() -> None:
         rows = list(csv.DictReader(file))
     for row in rows:
         source = (REPOSITORY / row["file"]).read_text()
-        assert (row["before"], row["after"]) in pairs(source), row
+        lines = [place for place, line in enumerate(source.splitlines(), 1) if line.strip() == row["code"]]
+        made = {(m.before, m.after) for m in at_lines(REPOSITORY, [f"{row['file']}:{line}" for line in lines])}
+        assert (row["before"], row["after"]) in made, row
         assert len(row["reason"].split()) > 4
 
 
@@ -82,6 +84,18 @@ def test_what_is_called_equal_is_still_in_the_code_and_says_why() -> None:
 )
 def test_the_exit_of_the_tests_decides(code: int, word: str) -> None:
     assert verdict({"file": "f"}, code, "test_f")["verdict"] == word
+
+
+def test_a_survivor_that_is_named_with_its_line_is_equal_and_no_other() -> None:
+    with EQUAL.open(newline="") as file:
+        row = next(csv.DictReader(file))
+    source = (REPOSITORY / row["file"]).read_text().splitlines()
+    line = next(place for place, text in enumerate(source, 1) if text.strip() == row["code"])
+    survivor = {**row, "line": line, "verdict": "survived"}
+    counts = table([survivor, {**survivor, "line": 1}, {**survivor, "verdict": "killed"}])
+    area = next(area for area in AREAS if row["file"].startswith(area))
+    assert counts[area] == {"equal": 1, "survived": 1, "killed": 1}
+    assert not any(counts[other] for other in AREAS if other != area)
 
 
 @pytest.mark.slow
@@ -97,7 +111,18 @@ def test_a_mutant_is_killed_by_the_test_that_knows_the_truth(tmp_path: Path) -> 
     )
     lines = result.stdout.splitlines()
     assert result.returncode == 0, result.stdout + result.stderr
-    assert len(lines) == 4
+    assert len(lines) == 5
+    assert lines[3].split() == [
+        "tasks/numerics/statistics",
+        "3",
+        "killed",
+        "0",
+        "survived",
+        "0",
+        "equal",
+        "0",
+        "undecided",
+    ]
     assert all(line.startswith("killed ") and "test_sampling.py" in line for line in lines[:3])
     assert lines[-1].startswith("3 mutants: 3 killed, 0 survived, 0 equal, 0 undecided")
 

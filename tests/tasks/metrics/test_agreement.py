@@ -126,6 +126,13 @@ def test_rates_in_twins_have_exact_intervals_and_as_many_worlds() -> None:
     assert World(5, 5).words() == "5 of 5 (0.48 to 1.00)"
     assert World(0, 10).words() == "0 of 10 (0.00 to 0.31)"
     assert {len(rates) for rates in (*TWINS.values(), *TWINS_AS_INPUT.values())} == {len(WORLDS)}
+    never, always = (
+        [{measure for measure, rates in TWINS.items() if rates[world].spoke == of(rates[world])} for world in range(3)]
+        for of in (lambda rate: 0, lambda rate: rate.twins)
+    )
+    assert set(TWINS) - never[0] == {"recourse_cost_reference_over_group"}
+    assert always == [set(), {"adjusted_effect", "cst_effect", "st_effect"}, {"cst_effect"}]
+    assert {tuple(rate.twins for rate in rates) for rates in TWINS.values()} == {(10, 5, 5)}
 
 
 def test_necessity_is_a_share_of_the_control_groups_denials() -> None:

@@ -55,6 +55,9 @@ def test_within_is_an_equivalence_test_and_not_the_absence_of_a_finding() -> Non
     assert row.state is State.INCONCLUSIVE
     assert row.detectable == pytest.approx(0.02 + (1.6449 + 0.8416) * 0.05, abs=1e-3)
     assert row.needed == pytest.approx(1800 * ((1.6449 + 0.8416) * 0.05 / 0.02) ** 2, rel=1e-3)
+    assert row.reason.endswith("about 70,000 applications would settle it")
+    (small,) = judge([case(0.0, se=0.0125, counts=Counts(12, 4, 16, 4))], Rules(minimum_n=10, minimum_events=3))
+    assert small.reason.endswith("about 68 applications would settle it")
 
 
 def test_the_state_is_read_from_the_interval_alone() -> None:

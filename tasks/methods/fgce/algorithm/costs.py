@@ -290,19 +290,22 @@ def edge_weights(
     """
     weights = np.full(len(graph.indices), np.inf)
     edges = np.arange(len(weights)) if is_needed is None else np.flatnonzero(is_needed)
-    source = np.repeat(np.arange(graph.size), np.diff(graph.indptr))
-    for start in range(0, len(edges), BLOCK):
-        block = edges[start : start + BLOCK]
-        middle = (points[source[block]] + points[graph.indices[block]]) / 2
-        log_densities = log_density(density, middle)
-        # in logarithms: in many columns the density itself may not fit into a float
-        with np.errstate(divide="ignore", over="ignore"):
-            length = np.log(graph.distances[block])
-            if form == "product":
-                weights[block] = np.exp(length + log_densities)
-            else:
-                power = 2.0 if form == "authors" else 1.0
-                weights[block] = np.exp(power * length - np.logaddexp(log_densities, np.log(FLOOR)))
+    source = np.repeat(np.arange(graph.size), np.diff(graph.indptr))[edges]
+    # a step and the way back have one midpoint
+    ends = np.sort([source, graph.indices[edges]], axis=0)
+    middles, middle_of = np.unique(ends[0] * graph.size + ends[1], return_inverse=True)
+    log_densities = np.empty(len(middles))
+    for start in range(0, len(middles), BLOCK):
+        first, second = np.divmod(middles[start : start + BLOCK], graph.size)
+        log_densities[start : start + BLOCK] = log_density(density, (points[first] + points[second]) / 2)
+    # in logarithms: in many columns the density itself may not fit into a float
+    with np.errstate(divide="ignore", over="ignore"):
+        length = np.log(graph.distances[edges])
+        if form == "product":
+            weights[edges] = np.exp(length + log_densities[middle_of])
+        else:
+            power = 2.0 if form == "authors" else 1.0
+            weights[edges] = np.exp(power * length - np.logaddexp(log_densities, np.log(FLOOR))[middle_of])
     if not np.isfinite(weights[edges]).all():
         raise DataQualityError(
             f"a weight of the form {form} at bandwidth {density.bandwidth} is not finite, expected a number for every "

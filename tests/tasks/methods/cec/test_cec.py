@@ -471,6 +471,16 @@ def test_findings_hold_score_and_regime_and_evidence_the_match_and_where_reasons
         assert evidence.value[mine] == pytest.approx([away, *(parted[j] for j in largest)])
 
 
+def test_a_feature_in_which_a_pair_does_not_part_is_no_evidence():
+    audited = random_audit(6)
+    scored = scored_of(audited.explained, audited.group)
+    parted = scored.compared.parted * np.array([1.0, 0.0, 0.0])
+    alike = replace(scored, compared=replace(scored.compared, parted=parted))
+    found = cec.evidence([alike], audited.explained.features)
+    assert sorted(set(found.role)) == ["match", "parts_in: term"]
+    assert (found.value[found.role != "match"] > 0).all()
+
+
 def test_who_has_no_score_is_not_tested():
     explained, group = refused(label=[True] * 12 + [False, False, False, True])
     found = assess(audited_of(explained, group)).findings

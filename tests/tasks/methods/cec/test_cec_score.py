@@ -83,7 +83,7 @@ def test_shares_of_features_are_of_the_mean_divergence_and_pairs_without_a_direc
     assert np.isnan(cec_score.shares_of(parted[2:])).all()
 
 
-def test_resampled_shares_scatter_around_the_share_as_resampled_rows_do():
+def test_resampled_shares_scatter_around_the_share_as_resampled_rows_do(monkeypatch):
     parted = np.random.default_rng(0).exponential(size=(300, 3)) * [1.0, 2.0, 3.0]
     drawn = cec_score.resampled_shares(parted, 400, np.random.default_rng(1))
     assert drawn.sum(axis=1) == pytest.approx(np.ones(400))
@@ -91,6 +91,8 @@ def test_resampled_shares_scatter_around_the_share_as_resampled_rows_do():
     rng = np.random.default_rng(2)
     by_hand = np.array([cec_score.shares_of(parted[rng.integers(0, 300, 300)]) for _ in range(400)])
     assert drawn.std(axis=0) == pytest.approx(by_hand.std(axis=0), rel=0.15)
+    monkeypatch.setattr(cec_score, "DRAWN_AT_ONCE", 150)
+    np.testing.assert_allclose(cec_score.resampled_shares(parted, 400, np.random.default_rng(1)), drawn)
     assert np.isnan(cec_score.resampled_shares(np.full((2, 3), np.nan), 4, rng)).all()
 
 

@@ -174,6 +174,18 @@ def test_refits_give_a_t_interval_about_the_value():
     assert 0 < one.inference.se < 0.2
 
 
+@pytest.mark.parametrize(("finite", "has_one"), [(20, True), (16, True), (15, False), (1, False)])
+def test_an_interval_needs_a_value_of_four_in_five_refits_and_ends_at_1(finite, has_one):
+    values = np.r_[np.linspace(0.5, 1, finite), np.full(20 - finite, np.nan)]
+    _, df, ends = own_group.interval(0.95, values)
+    assert (ends is not None) == has_one
+    if has_one:
+        half = stats.t.ppf(0.975, finite - 1) * np.std(values[:finite], ddof=1)
+        assert (df, *ends) == pytest.approx((finite - 1, 0.95 - half, 1.0))
+        assert own_group.interval(-0.95, -values)[2] == pytest.approx((-1.0, half - 0.95))
+        assert own_group.interval(0.95, np.full(20, 0.5))[2] is None
+
+
 @pytest.mark.slow
 def test_the_spread_of_refits_is_that_of_the_value_over_lenders():
     found = [told(lender(seed, n=400, members=100), refits=8)[0] for seed in range(16)]

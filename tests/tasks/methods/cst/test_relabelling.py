@@ -135,9 +135,3 @@ def test_permutations_end_with_the_twentieth_that_is_as_high_and_the_p_stays_uni
     assert np.mean(asked) < 75
     high = [number for number, one in zip(asked, p, strict=True) if one > 0.5]
     assert max(high) < 40
-
-
-def test_draws_without_a_value_do_not_count():
-    assert sequential_p(1.0, [np.nan, 2.0, 0.0, np.nan, 1.0], 2) == 2 / 3
-    assert sequential_p(1.0, [np.nan, 2.0, 0.0], 2) == 2 / 3
-    assert sequential_p(1.0, [0.0, 0.0, 0.0], 2) == 1 / 4

@@ -109,6 +109,7 @@ def test_measures_of_the_whole_method_by_a_clear_loop(problem):
             name = (group, 0, "cost_over_face", (("cost", "vector"), ("k", k)))
             assert tallied[name] == pytest.approx(mean, nan_ok=True)
             assert not ratios or min(ratios) >= 1
+        assert (group, 0, "cost_over_face", (("cost", "vector"), ("k", 4))) not in tallied
         for column, name in enumerate(problem.features):
             changed = []
             for row in range(n):

@@ -131,6 +131,7 @@ def test_cross_validation_takes_the_likeliest_of_the_grid(crowded):
     points = draw.normal(size=(40, 2)) * np.repeat([0.3, 1.0], 20)[:, None]
     multiplicity = np.repeat([crowded, 1], 20)
     grid = costs.FACTORS * costs.bandwidth(points, multiplicity, "scott", draw)
+    assert (costs.FACTORS[0], costs.FACTORS[-1], len(grid)) == (0.25, 2, 7)
     folds = np.array_split(rng().permutation(40), costs.FOLDS)
     likeliest = np.argmax([held_out(points, multiplicity, width, folds) for width in grid])
     found = costs.bandwidth(points, multiplicity, "cross_validated", rng())
@@ -223,3 +224,20 @@ def test_a_weight_that_does_not_fit_into_a_float_is_refused():
     with pytest.raises(DataQualityError, match=r"product.*quotient"):
         costs.edge_weights(graph, points, crowd, "product")
     assert (costs.edge_weights(graph, points, crowd) == 0).all()
+
+
+def test_a_step_and_the_way_back_share_a_midpoint_and_differ_by_nothing():
+    points = rng().random((30, 3))
+    near = np.abs(points[:, None] - points).sum(axis=2)
+    ends = np.nonzero((near < 0.9) & (near > 0))
+    graph = FeasibilityGraph(np.searchsorted(ends[0], np.arange(31)), ends[1].astype(np.int32), near[ends])
+    crowd = Density(points, np.ones(30, np.int64), 0.2)
+    weights = costs.edge_weights(graph, points, crowd)
+    table = np.full((30, 30), np.nan)
+    table[ends] = weights
+    np.testing.assert_array_equal(table, table.T)
+    one = int(np.argmax(ends[0] == 7))
+    middle = (points[7] + points[ends[1][one]]) / 2
+    assert weights[one] == pytest.approx(
+        near[7, ends[1][one]] / (np.exp(costs.log_density(crowd, middle[None])[0]) + costs.FLOOR)
+    )

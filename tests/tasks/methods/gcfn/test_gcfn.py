@@ -142,6 +142,7 @@ def test_laws(seed):
         assert sum(directions) == pytest.approx(worst)
         assert value(found, group, "score_change") ** 2 <= value(found, group, "score_change_squared") + 1e-12
         shares = [t for t in found.tallies if t.group == group and t.measure == "mediator_spread_share"]
+        assert [t.parameters["from"] for t in shares[:6]] == pytest.approx(np.arange(0, 0.3, 0.05).tolist())
         assert sum(t.counts[t.values == 1].sum() for t in shares) == shares[0].counts[~np.isnan(shares[0].values)].sum()
     assert found.findings.row.tolist() == np.flatnonzero(gcfn.units(of)).tolist()
     assert len(found.evidence.row) == 0

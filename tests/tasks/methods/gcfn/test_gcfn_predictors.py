@@ -250,4 +250,4 @@ class TestNoise:
         assert (known.measure, known.parameters, known.value, known.n) == (
             *("noise_abducted_share", {"mediator": "m1"}, 0.75, 40),
         )
-        assert residual.value == 0
+        assert (residual.value, residual.group, residual.subgroup) == (0, 0, 0)

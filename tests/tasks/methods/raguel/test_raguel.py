@@ -282,6 +282,22 @@ class TestLists:
             k: (v.value, v.n) for k, v in again.items() if not math.isnan(v.value)
         }
 
+    def test_the_mean_cost_of_an_offer_is_that_of_all_over_their_number(self):
+        cost = np.random.default_rng(1).lognormal(size=60) * np.tile([1.0, 1.0, 2.0], 20)
+        summary, offers = told_of(cost, [0, 0, 1] * 20, ASKED), 0
+        for group in (0, 1):
+            found = aggregates(summary, group, ASKED)
+            totals, means = (
+                {key[1:]: one for key, one in found.items() if key[0] == measure}
+                for measure in ("total_cost", "mean_offer_cost")
+            )
+            assert set(means) == {at for at, total in totals.items() if total.n}
+            for at, mean in means.items():
+                assert mean.value == pytest.approx(totals[at].value / totals[at].n)
+                assert totals[at].n == found["points_changed", *at].value
+            offers += len(means)
+        assert offers
+
     def test_lists_of_other_thresholds_are_told_by_who_is_left_on_them(self):
         stays = np.array([True, False] * 2 + [True] * 8)
         other = Thresholded("demographic_parity", stays, np.array([3, 1]))

@@ -26,6 +26,7 @@ def test_a_share_is_of_the_rows_on_which_it_says_something(rows):
     whole = counted("m", {}, len(inside) - sum(inside), sum(inside), len(rows) - len(inside))
     assert np.array_equal(whole.values, tally.values, equal_nan=True)
     assert np.array_equal(whole.counts, tally.counts)
+    assert (whole.headline, whole.compared, whole.share) == (False, True, True)
 
 
 @given(st.lists(st.sampled_from([0.5, 1.5, 2.0, np.nan]), min_size=1, max_size=30))

@@ -9,7 +9,15 @@ from scipy.special import expit
 from schemas.terms import Kind
 from tasks.numerics.encoding import Columns
 from tasks.numerics.statistics import regression
-from tasks.numerics.statistics.regression import estimate, fit_logit, fitted, has_maximum, recedes, standard_error
+from tasks.numerics.statistics.regression import (
+    estimate,
+    fit_logit,
+    fitted,
+    has_maximum,
+    recedes,
+    sequential_p,
+    standard_error,
+)
 
 
 def test_a_constant_column_says_nothing_of_anybody():
@@ -95,3 +103,9 @@ def test_the_information_of_many_rows_is_that_of_their_parts():
     parts = [regression.information(x[rows], p[rows], 0.25) for rows in (slice(None, 400), slice(400, 9_000))]
     parts.append(regression.information(x[9_000:], p[9_000:], 0.25))
     np.testing.assert_allclose(regression.information(x, p, 0.75), sum(parts), rtol=1e-12)
+
+
+def test_draws_without_a_value_do_not_count():
+    assert sequential_p(1.0, [np.nan, 2.0, 0.0, np.nan, 1.0], 2) == 2 / 3
+    assert sequential_p(1.0, [np.nan, 2.0, 0.0], 2) == 2 / 3
+    assert sequential_p(1.0, [0.0, 0.0, 0.0], 2) == 1 / 4

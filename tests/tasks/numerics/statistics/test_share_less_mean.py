@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.numerics.statistics.intervals import Estimate, difference, estimate
+from tasks.numerics.statistics.intervals import Estimate, bootstrap_interval, difference, estimate
 
 LEVEL = 0.95
 
@@ -29,6 +29,12 @@ def _coverage(share: float, of: int, others: int, worlds: int) -> float:
 def test_it_covers_as_often_as_it_says(share: float, of: int, others: int) -> None:
     """0.937 to 0.955 of 1,000 worlds each (set ``worlds`` to 1,000); 300 tell 0.95 from 0.90 here."""
     assert 0.92 <= _coverage(share, of, others, 300) <= 0.98
+
+
+def test_two_means_have_the_interval_of_their_resamples() -> None:
+    rng = np.random.default_rng(7)
+    one, other = (_estimate(rng.exponential(size=80), rng, share=False) for _ in range(2))
+    assert difference(one, other, LEVEL) == bootstrap_interval(one.replicates - other.replicates, LEVEL)
 
 
 def test_it_is_too_short_where_nearly_all_values_are_the_same() -> None:

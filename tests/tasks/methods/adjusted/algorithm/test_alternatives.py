@@ -79,6 +79,25 @@ def test_approvals_and_losses_are_counted_on_the_telling_part(of: CandidateSearc
     assert estimate["losses"] == pytest.approx((1 - some).sum() / (1 - every).sum() - 1)
 
 
+def test_the_interval_of_a_gain_is_that_of_applicants_drawn_again(of: CandidateSearch, tried: list[Tried]) -> None:
+    base, stricter = of.listed()[0], replace(tried[0], cuts={"": 0.95})
+    estimate = of.gain_of(of.pool.groups[0], 1, (base, tried[0]), (base, stricter))
+    rows = np.flatnonzero(of.part == TELL)
+    member, scores, rng = of.pool.groups[0].code[rows] == 1, of.scores(base)[rows], np.random.default_rng(0)
+
+    def gain(drawn: np.ndarray) -> tuple[float, float]:
+        ratios = []
+        for cut in (tried[0].cuts[""], 0.95):
+            approved = scores[drawn] >= cut
+            ratios.append(float(approved[member[drawn]].mean() / approved[~member[drawn]].mean()))
+        return ratios[1], ratios[1] - ratios[0]
+
+    assert (estimate["ratio"], estimate["gain"]) == pytest.approx(gain(np.arange(len(rows))))
+    assert estimate["n"] == member.sum()
+    ends = np.percentile([gain(rng.integers(0, len(rows), len(rows)))[1] for _ in range(600)], [2.5, 97.5])
+    assert [estimate["low"], estimate["high"]] == pytest.approx(ends.tolist(), abs=0.2 * np.ptp(ends))
+
+
 def test_every_refit_approves_as_many_as_the_base(of: CandidateSearch, tried: list[Tried]) -> None:
     rows, candidates = of.part == CHOOSE, of.listed()
     for t in tried[::4]:

@@ -35,14 +35,18 @@ def test_the_first_choice_is_the_judged_effect_to_the_last_bit(draw) -> None:
     own = grid(files, RULES)[0]
     assert (own.value, own.plain, own.at_limit) == (judged.effect.value, judged.judged.plain, judged.judged.at_limit)
     assert (own.limit, own.n) == (judged.judged.limit, judged.n)
+    assert ("through" in judged.readings) == bool(files.through)
 
 
 def test_the_targeted_and_the_weighted_choice_are_the_readings_of_the_examination() -> None:
     files = lacking_files(False, 0, 0.5, 0.0)(np.random.default_rng(8), 2500).files
-    (judged,) = examine(files, RULES, np.random.default_rng(0))
-    made = {chosen.choice: chosen for chosen in grid(files, RULES)}
+    third = np.where((files.group == 0) & (np.arange(2500) % 4 == 0), 2, files.group).astype(np.int32)
+    files = replace(files, groups=(*files.groups, "third"), group=third)
+    judged = examine(files, RULES, np.random.default_rng(0))[0]
+    made = {chosen.choice: chosen for chosen in grid(files, RULES) if chosen.group == judged.group}
     targeted, weighted = judged.readings["targeted"], judged.readings["weighted"]
     assert made[Choice(estimator="targeted")].value == pytest.approx(targeted.value, abs=1e-12)
+    assert targeted.difference == pytest.approx(targeted.value - judged.effect.value)
     # without branches there is nothing to leave out, so that this choice differs by its weights alone
     own = made[Choice(through=False, weighted=True)]
     assert own.value == pytest.approx(weighted.value, abs=1e-12)

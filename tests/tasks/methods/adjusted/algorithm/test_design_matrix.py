@@ -66,6 +66,13 @@ def test_money_enters_as_its_logarithm() -> None:
     )
 
 
+def test_money_of_nothing_has_no_logarithm_and_a_little_has_one() -> None:
+    values = np.exp(RNG.normal(size=N))
+    values[:3] = 0.5, 0.0, -1.0
+    used = complete_rows(applications(Control("x", "number", values, scale="log"))).used
+    assert np.flatnonzero(~used).tolist() == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("few", "one_decision", "names", "merged"),
     [

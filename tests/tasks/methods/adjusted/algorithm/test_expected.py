@@ -53,6 +53,13 @@ def test_its_error_is_that_of_samples_drawn_again(rows):
     assert np.std(values) == pytest.approx(se, rel=0.15)
 
 
+def test_the_rule_is_the_logit_whose_scores_are_the_penalty(rows):
+    x, y, member = rows
+    rule = rule_of(x, y, ~member)
+    scores = x[~member].T @ (y - rule.p0)[~member]
+    assert scores == pytest.approx(1e-3 * np.r_[0, rule.coefficients[1:]], abs=1e-8)
+
+
 def test_an_effect_among_separated_applicants_is_finite():
     x = np.column_stack([np.ones(200), np.repeat([0.0, 1.0], 100)])
     y = x[:, 1].copy()
@@ -92,6 +99,38 @@ def test_a_strictness_that_one_cluster_shares_has_one_degree_of_freedom():
     assert 1 <= error.df < 1.5
 
 
+def test_the_error_of_three_clusters_by_hand():
+    """The first holds 3 of 4 members, the second one of each side, the third 3 of 4 reference rows."""
+    influence = np.array([1.0, 1, 1, 2, -1, -2, -2, -2])
+    member = np.repeat([True, False], 4)
+    error = error_of(influence, member, ~member, np.array([0, 0, 0, 1, 1, 2, 2, 2], np.int32))
+    assert error.se == pytest.approx(np.sqrt(12**2 + (2 / 0.75 - 1 / 0.75) ** 2 + 24**2))
+    assert error.df == pytest.approx(2)  # both squared differences of the shares are 0.5625, the third is 0
+    one_sided = error_of(influence, member, ~member, np.array([0, 0, 0, 0, 1, 1, 1, 1], np.int32))
+    assert one_sided.se == pytest.approx(np.sqrt((5 * 4) ** 2 + (7 * 4) ** 2))
+    by_rows = error_of(influence, member, ~member, None)
+    assert (by_rows.se, by_rows.df) == (pytest.approx(np.sqrt(20)), np.inf)
+    assert error_of(influence, member, ~member, None, 100.0).se == pytest.approx(np.sqrt(113))
+    opposed = error_of(np.array([1.0, 1, 2, 2, -1, -1, -2, -2]), member, ~member, np.tile([0, 1, 2, 3], 2))
+    assert (opposed.se, opposed.df) == (pytest.approx(np.sqrt(20)), np.inf), "no smaller than by rows"
+
+
+def test_the_targeted_effect_of_a_rule_that_knows_nothing_is_the_distance_from_a_weighted_mean():
+    rng = np.random.default_rng(3)
+    member = np.arange(60) < 20
+    y, odds, weight = (rng.random(60) < 0.4).astype(float), rng.uniform(0.2, 3, 60), rng.uniform(0.5, 2, 60)
+    rule = rule_of(np.ones((60, 1)), y, ~member, weight)
+    effect = effect_on(rule, member)
+    share = weight[member] / weight[member].sum()
+    assert effect.influence[member] == pytest.approx(share * (y - rule.p0 - effect.value)[member])
+    assert effect.of_expected[member] == pytest.approx(np.zeros(20))
+    value, influence = targeted(rule, effect, odds)
+    mean = np.average(y[~member], weights=(odds * weight)[~member])
+    assert value == pytest.approx(np.average(y[member], weights=weight[member]) - mean)
+    expected = np.where(member, weight * (y - mean - value), -odds * weight * (y - mean)) / weight[member].sum()
+    np.testing.assert_allclose(influence, expected, atol=1e-9)
+
+
 def test_the_targeted_effect_agrees_where_the_rule_fits(rows):
     x, y, member = rows
     rule = rule_of(x, y, ~member)
@@ -108,3 +147,9 @@ def test_a_skew_number_enters_as_its_logarithm_and_no_other():
         for values in (np.exp(rng.standard_normal(1000)), rng.standard_normal(1000), -np.exp(rng.standard_normal(1000)))
     ]
     assert scales == ["log", "linear", "linear"]
+    for control in (
+        Control("x", "category", np.exp(rng.standard_normal(1000))),
+        Control("x", "number", np.exp(rng.standard_normal(1000)), scale="log"),
+    ):
+        assert with_logs(control, used) is control
+    assert with_logs(Control("x", "number", np.ones(3)), np.zeros(3, np.bool_)).scale == "linear"

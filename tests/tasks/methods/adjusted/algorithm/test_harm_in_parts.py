@@ -81,6 +81,31 @@ def test_a_part_where_nobody_differs_has_width():
     inside = Inside(1, effect_on(rule, member), np.ones(n), 0.02)
     found = parts_of(rule, [inside], {1: [Split("c", ("a", "b"), code)]}, None, Rules(), np.random.default_rng(0))
     assert all(part.se > 0.005 for part in found)
+    (same,) = (part for part in found if part.level == "a")
+    rate = y[~member].mean()
+    assert (same.value, same.se) == pytest.approx((0, np.sqrt(rate * (1 - rate) * 2 / 300)))
+
+
+def test_parts_of_one_split_are_the_same_next_to_another():
+    rng = np.random.default_rng(2)
+    member, number = rng.random(3000) < 0.4, rng.standard_normal(3000)
+    y = (rng.random(3000) < expit(number + 0.5 * member)).astype(float)
+    x = np.column_stack([np.ones(3000), number])
+    rule = rule_of(x, y, ~member)
+    inside = Inside(1, effect_on(rule, member), odds_of_membership(x, member, ~member), 0.02)
+    splits = [
+        Split(f"s{width}", tuple("abcd"[:width]), rng.integers(0, width, 3000).astype(np.int32)) for width in (2, 4, 3)
+    ]
+
+    def found(some: list[Split]) -> dict[tuple[str, str], tuple[float, float]]:
+        own = parts_of(rule, [inside], {1: some}, None, Rules(), np.random.default_rng(0))
+        return {(part.column, part.level): (part.value, part.se) for part in own}
+
+    together = found(splits)
+    assert len(together) == 9
+    for split in splits:
+        for key, part in found([split]).items():
+            assert together[key] == pytest.approx(part)
 
 
 def test_the_critical_value_of_many_parts_lies_between_one_and_all_of_them():

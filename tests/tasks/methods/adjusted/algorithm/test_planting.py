@@ -9,7 +9,7 @@ import pytest
 from research.bench.lenders import equal_files, opposed_files, team_files
 from tasks.methods.adjusted.algorithm.examined import Files, Rules, examine
 from tasks.methods.adjusted.algorithm.expected import LimitRule
-from tasks.methods.adjusted.algorithm.planting import harmed, honest, law_of, risk_of
+from tasks.methods.adjusted.algorithm.planting import NEAR, Law, _of_other_clusters, harmed, honest, law_of, risk_of
 
 RULES = Rules(LimitRule(0.02, 0.5, 0.2, 0.005), parts=None, beside=False)
 
@@ -113,6 +113,19 @@ def test_officers_keep_unlike_shares_of_members_in_another_order() -> None:
 
     assert np.sort(shares(copy))[-6:].mean() > 0.8 * np.sort(shares(files))[-6:].mean()
     assert abs(np.corrcoef(shares(copy), shares(files))[0, 1]) < 0.6
+
+
+def test_an_officer_takes_files_of_like_risk_from_another_one() -> None:
+    n = 400
+    cluster, risk = np.repeat([0, 1], n // 2).astype(np.int32), np.tile(np.linspace(0.1, 0.9, n // 2), 2)
+    none, every = np.zeros(n, np.int32), np.ones(n, np.bool_)
+    law = Law(risk, none, none, every, np.zeros(n), gaps_by_chance=False)
+    rows = _of_other_clusters(cluster, law, np.arange(n), np.random.default_rng(2))
+    assert len({(own, other) for own, other in zip(cluster, cluster[rows], strict=True)}) == 2
+    ranks = (rows - np.arange(n) + n // 2) % (n // 2)
+    ranks = np.where(ranks > n // 4, ranks - n // 2, ranks)
+    assert np.abs(ranks).max() == NEAR
+    assert abs(ranks.mean()) < 0.4
 
 
 def test_harm_turns_approvals_of_the_group_alone_by_so_many_points(files: Files) -> None:

@@ -23,6 +23,7 @@ from tasks.methods.adjusted.algorithm.pricing import (
     quantile_fit,
     with_remark,
 )
+from tasks.methods.adjusted.algorithm.sensitivity import Estimate, robustness_value
 
 
 def test_the_judged_effect_is_the_planted_one_and_the_raw_one_is_not():
@@ -49,6 +50,9 @@ def test_errors_are_those_of_statsmodels_with_and_without_clusters():
     robust = sm.OLS(loans.price, x).fit(cov_type="HC1")
     ours = judged(price_ladder(loans, "linear", 0.95, 30, quantiles=False))
     assert (ours.value, ours.se) == pytest.approx((robust.params[1], robust.bse[1]), rel=1e-9)
+    plain = sm.OLS(loans.price, x).fit()
+    assert ours.unseen == pytest.approx(plain.bse[1] * np.sqrt(plain.df_resid))
+    assert ours.rv == pytest.approx(robustness_value(Estimate(ours.value, plain.bse[1], plain.df_resid)))
     clusters = (np.arange(900) % 30).astype(np.int32)
     grouped = sm.OLS(loans.price, x).fit(cov_type="cluster", cov_kwds={"groups": clusters})
     ours = judged(price_ladder(Loans(**vars(loans) | {"cluster": clusters}), "linear", 0.95, 30, quantiles=False))
@@ -111,6 +115,7 @@ def test_what_cannot_be_compared_is_one_row_with_its_reason(changed, reason):
     effects = price_ladder(Loans(**vars(lenders_loans()) | changed), "linear", 0.95, 30, quantiles=False)
     assert [effect.reason.partition(":")[0] for effect in effects] == [reason]
     assert np.isnan(effects[0].value)
+    assert effects[0].unseen == 0
 
 
 def test_exempt_prices_are_remarked_on():

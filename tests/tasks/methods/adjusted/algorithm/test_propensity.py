@@ -163,3 +163,5 @@ def test_members_without_a_neighbour() -> None:
     e = np.array([0.5, 0.5, 0.5, 0.97, 0.1])
     member = np.array([True, False, False, True, False])
     assert unmatched_share(e, member) == 0.5
+    index = np.array([-2.0, -1.0, 0.0, -0.99, 5.0])  # the nearest of the first member is just below it
+    assert unmatched_share(1 / (1 + np.exp(-index)), np.array([False, False, False, True, True])) == 0.5

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
+import statsmodels.api as sm
 
 from research.bench.proxies import crowd
-from tasks.methods.adjusted.algorithm.proxies import RACES, ProxyGap, gaps
+from tasks.methods.adjusted.algorithm.proxies import RACES, ProxyGap, gaps, means_by_regression
 
 WHITE, BLACK = RACES.index("white"), RACES.index("black")
 
@@ -55,6 +56,16 @@ def test_races_of_few_are_pooled_and_a_reference_of_few_gives_no_gap() -> None:
     few = list(gaps(rng.random(400) < 0.3, p, "native", 30, 0.95))
     assert few
     assert all(math.isnan(gap.value) and gap.reason.startswith("too_few") for gap in few)
+
+
+def test_means_by_race_are_the_regression_of_statsmodels() -> None:
+    rng = np.random.default_rng(4)
+    for n in (3, 40):
+        p, y = rng.dirichlet([2, 1], n), rng.random(n)
+        fit = sm.OLS(y, p).fit(cov_type="HC1")
+        means, covariance = means_by_regression(y, p)
+        assert means == pytest.approx(fit.params)
+        np.testing.assert_allclose(covariance, fit.cov_params(), rtol=1e-9)
 
 
 def test_without_an_applicant_there_is_no_gap() -> None:

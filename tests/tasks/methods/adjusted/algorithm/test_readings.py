@@ -9,13 +9,14 @@ from scipy.stats import norm
 
 from tasks.methods.adjusted.algorithm import ladder
 from tasks.methods.adjusted.algorithm.design import Control
-from tasks.methods.adjusted.algorithm.examined import Examined, Files, Rules, examine
+from tasks.methods.adjusted.algorithm.examined import Examined, Files, Rules, approval_error, examine
 from tasks.methods.adjusted.algorithm.expected import LimitRule, effect_on, rule_of
 from tasks.methods.adjusted.algorithm.parts import Split
 from tasks.methods.adjusted.algorithm.readings import (
     allowance,
     area,
     p_of_dependence,
+    undecided_rates,
     weights_of_complete,
     worst_of_missing,
     worst_of_undecided,
@@ -56,6 +57,10 @@ def test_files_emptied_by_decision_move_the_effect_and_their_weights_move_it_bac
     assert (left_out.what, left_out.n, left_out.denied) == ("x0", int(gone.sum()), int(gone.sum()))
     assert left_out.share_denied == pytest.approx(0.6, abs=0.06)
     assert left_out.worst_low < examined.readings["weighted"].value < left_out.worst_high
+    assert left_out.share_reference == left_out.n_reference / (files.group == 0).sum() == 0
+    weighted = examined.readings["weighted"]
+    half = norm.isf(0.025) * weighted.error.se
+    assert [left_out.low, left_out.high] == pytest.approx([weighted.value - half, weighted.value + half])
 
 
 def layered(seed: int) -> tuple[Files, float]:
@@ -125,6 +130,35 @@ def test_approvals_that_are_not_taken_are_an_excess_that_counts_as_approved():
     assert examined.readings["undecided_approved"].value == pytest.approx(whole, abs=0.02)
     gone = emptied(replace(files, denied=files.denied & ~ended, undecided=ended), ended)
     assert only(gone).readings["undecided_approved"].value == pytest.approx(whole, abs=0.03)
+
+
+def test_the_error_of_a_ratio_of_approvals_is_that_of_two_shares():
+    files = lender(1, n=600)
+    ended = np.random.default_rng(2).random(600) < 0.2
+    files = replace(files, denied=files.denied & ~ended, undecided=ended)
+    decided, approved = ~ended, ~ended & ~files.denied
+    variance = 0.0
+    for group in (0, 1):
+        n = int((decided & (files.group == group)).sum())
+        rate = (approved & (files.group == group)).sum() / n
+        variance += (1 - rate) / (n * rate)
+    assert approval_error(files, 1).se == pytest.approx(np.sqrt(variance))
+    branches = replace(files, cluster=np.arange(600, dtype=np.int32) // 2)
+    assert approval_error(branches, 1).se == pytest.approx(np.sqrt(variance), rel=0.15)
+    assert approval_error(branches, 1).df < np.inf
+    assert np.isnan(approval_error(replace(files, denied=~ended & (files.group == 1)), 1).se)
+
+
+def test_counts_alone_give_the_excess_of_undecided_applications_and_its_errors():
+    effect = effect_on(
+        rule_of(np.ones((400, 1)), np.tile([1.0, 0, 0, 0], 100), np.arange(400) < 300), np.arange(400) >= 300
+    )
+    excess = undecided_rates((30, 100), (30, 300), effect)
+    variance = 0.3 * 0.7 / 100 + 0.1 * 0.9 / 300
+    assert (excess.excess, excess.of_excess.se) == pytest.approx((0.2, np.sqrt(variance)))
+    assert excess.as_denied == pytest.approx((0.7 * effect.value + 0.2) / 0.9)
+    assert excess.as_approved == pytest.approx((0.7 * effect.value - 0.2 * effect.expected) / 0.9)
+    assert excess.of_denied.se == pytest.approx(np.sqrt(variance + (effect.influence**2).sum()) / 0.9)
 
 
 def test_undecided_files_without_columns_are_counted_all_the_same():

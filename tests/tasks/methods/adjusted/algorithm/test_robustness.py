@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
+from tasks.methods.adjusted.algorithm.estimators import membership
 from tasks.methods.adjusted.algorithm.regressions import fit_linear
 from tasks.methods.adjusted.algorithm.sensitivity import (
     Confounder,
@@ -44,9 +45,9 @@ def found(seed=0):
 def test_a_confounder_of_known_strength_moves_the_estimate_to_where_it_is_with_it(seed):
     y, x, unseen = drawn(seed)
     without, whole = fit_linear(y, x), fit_linear(y, np.column_stack([x, unseen]))
-    membership = fit_linear(x[:, GROUP], np.column_stack([np.delete(x, GROUP, axis=1), unseen]))
+    of_group = fit_linear(x[:, GROUP], np.column_stack([np.delete(x, GROUP, axis=1), unseen]))
     last = x.shape[1]
-    true = Confounder(strength(whole, [last]), strength(membership, [last - 1]))
+    true = Confounder(strength(whole, [last]), strength(of_group, [last - 1]))
     estimate = Estimate(without.coefficients[GROUP], np.sqrt(without.classical[GROUP, GROUP]), without.df)
     assert abs(without.coefficients[GROUP] - whole.coefficients[GROUP]) == pytest.approx(bias(estimate, true))
     said = adjusted(estimate, true)
@@ -91,11 +92,24 @@ def test_strength_of_several_columns_is_the_share_of_residuals_that_they_take_aw
         assert explained[name].group == pytest.approx(1 - left / right)
 
 
+def test_membership_is_the_regression_of_the_group_on_the_other_columns():
+    _, x, _ = drawn()
+    ours = membership(np.linalg.inv(x.T @ x), GROUP, len(x))
+    fit = sm.OLS(x[:, GROUP], np.delete(x, GROUP, axis=1)).fit()
+    np.testing.assert_allclose(ours.coefficients, fit.params)
+    np.testing.assert_allclose(ours.classical, fit.cov_params(), rtol=1e-9)
+    assert ours.df == fit.df_resid
+
+
 def test_a_column_too_strong_for_the_group_has_no_benchmark():
     assert times_as_strong(Confounder(0.1, 0.4), 1) is not None
     assert times_as_strong(Confounder(0.1, 0.4), 2) is None
     assert times_as_strong(Confounder(0.9, 0.2), 3).outcome == 1.0
     assert times_as_strong(Confounder(0.3, 0.0), 2).group == 0
+    twice = times_as_strong(Confounder(0.1, 0.2), 2)  # the bounds of Cinelli and Hazlett (2020)
+    shared = 2 * 0.2**2 / ((1 - 2 * 0.2) * (1 - 0.2))
+    outcome = (np.sqrt(2) + np.sqrt(shared)) ** 2 / (1 - shared) * 0.1 / 0.9
+    assert (twice.group, twice.outcome) == pytest.approx((2 * 0.2 / 0.8, outcome))
 
 
 @pytest.mark.parametrize("group", [0.0, 0.1])

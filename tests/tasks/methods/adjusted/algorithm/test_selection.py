@@ -9,6 +9,7 @@ from interacting_lenders import LENDERS
 from tasks.methods.adjusted.algorithm import ladder
 from tasks.methods.adjusted.algorithm.design import Applications, Block, Control, Design, build_design, complete_rows
 from tasks.methods.adjusted.algorithm.estimators import Effect
+from tasks.methods.adjusted.algorithm.expected import with_reference_terms
 from tasks.methods.adjusted.algorithm.ladder import added, climb, terms_of, with_terms
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.numerics.arrays import Floats
@@ -51,6 +52,24 @@ def test_a_planted_product_with_a_level_is_found() -> None:
     assert found.terms[0] == "a x kind: z"
     base = chosen(lender(lambda a, b, kind: -1.5 + 1.2 * a * (kind == 0)))[1]
     assert base.terms[0] == "a x kind: x"
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_a_cut_off_at_one_level_is_found_whichever_control_comes_first(last: bool) -> None:
+    given = lender(lambda a, b, kind: np.where((kind == 2) & (a > 0.5), 3.0, -2.0))
+    controls = given.blocks[0].controls
+    given = replace(given, blocks=(Block("all", controls if last else controls[::-1]),))
+    rows = complete_rows(given)
+    found = with_reference_terms(build_design(given, rows, "squared"), given, rows.used)
+    assert any("a cut at" in term and " x " in term and "kind: z" in term for term in found.terms), found.terms
+
+
+@pytest.mark.parametrize("shift", [5.0, -5.0], ids=["few approvals", "few denials"])
+def test_few_of_either_decision_leave_no_room_for_terms(shift: float) -> None:
+    given = lender(lambda a, b, kind: shift + 1.5 * a * b)
+    rows = complete_rows(given)
+    design = build_design(given, rows, "squared")
+    assert with_reference_terms(design, given, rows.used) is design
 
 
 def test_a_cut_off_is_a_hinge_near_it() -> None:
@@ -187,6 +206,7 @@ def test_steps_are_those_of_clear_least_squares() -> None:
     equation = ladder._membership(design, 1, 1)
     gram, score = ladder._products(equation, terms), ladder._scores(equation, terms)
     p = equation.x.shape[1]
+    assert equation.variance == pytest.approx(np.mean(equation.residual**2))
     for k in (0, 7, 25):
         column = terms.values(slice(None), np.array([k]))[:, 0]
         left = column - equation.x @ np.linalg.lstsq(equation.x, column, rcond=None)[0]
