@@ -564,7 +564,7 @@ def flags_by_pair(material: Material) -> Iterator[TableView]:
     def chance(row: Mapping[str, Any], name: str, prefix: str = "") -> Cell:
         if row[name] is None:
             return Cell(WITHHELD, "none") if row["withheld"] else DASH
-        value, *ends = (row[column] for column in (name, f"{prefix or name}_low", f"{prefix or name}_high"))
+        value, *ends = (row.get(column) for column in (name, f"{prefix or name}_low", f"{prefix or name}_high"))
         words = f"{value:.2f}" + ("" if None in ends else f" [{ends[0]:.2f}, {ends[1]:.2f}]")
         return number_cell(words.replace("-", MINUS))
 
