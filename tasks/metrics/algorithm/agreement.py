@@ -180,8 +180,8 @@ class Pair:
         if self.n == 0:
             return math.nan, math.nan
         (first, _), (second, other) = self.margins()
-        both = rng.hypergeometric(second, other, first, draws)
-        return _ends(1.0 - (first + second - 2 * both) / self.n)
+        overlap = rng.hypergeometric(second, other, first, draws)
+        return _ends(1.0 - (first + second - 2 * overlap) / self.n)
 
     def margins(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """How many each method flags, and does not flag."""
@@ -203,11 +203,11 @@ def null_ratio(counts: Sequence[int], rng: np.random.Generator, draws: int = DRA
         rng: Permutes labels.
         draws: Their number.
     """
-    n, denied, others, denied_others = counts
-    approved = n + others - denied - denied_others
-    of_group = rng.hypergeometric(approved, denied + denied_others, n, draws)
+    n, denied, n_reference, denied_reference = counts
+    approved = n + n_reference - denied - denied_reference
+    of_group = rng.hypergeometric(approved, denied + denied_reference, n, draws)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return _ends((of_group / n) / ((approved - of_group) / others))
+        return _ends((of_group / n) / ((approved - of_group) / n_reference))
 
 
 def _kappa(cells: Longs) -> Floats:

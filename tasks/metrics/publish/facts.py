@@ -261,14 +261,14 @@ def explained(agreement: pa.Table, measured: pa.Table, pairing: Pairing) -> pa.T
         for row in _of_codes(measured)
     }
     is_null = pc.and_(pc.ends_with(measured["measure"], "_null"), pc.equal(measured["parameters"], "{}"))
-    drawn = {
+    null_ranges = {
         tuple(row[name] for name in (*_WHOSE, "method", "measure")): {"null_low": row["low"], "null_high": row["high"]}
         for row in measured.filter(is_null).to_pylist()
     }
     rows, speakers = agreement.to_pylist(), list[Speaker]()
     for row in rows:
         whose = tuple(row[name] for name in (*_WHOSE, "method"))
-        row |= drawn.get((*whose, f"{row['measure']}_null"), {})
+        row |= null_ranges.get((*whose, f"{row['measure']}_null"), {})
         variant = json.dumps({"variant": row["measure"].removesuffix("_effect")})
         permuted = facts_of_codes.get((*whose, "st_effect_p", "{}")) if row["measure"] == "st_effect" else None
         speakers.append(
