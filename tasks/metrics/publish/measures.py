@@ -675,7 +675,7 @@ def agreement(
         counts = [printed[name] for name in _COUNTS]
         if row["measure"] == OUTCOME.measure and None not in counts:
             ends = null_ratio(counts, rng)
-            numbers |= {n: end if math.isfinite(end) else None for n, end in zip(_NULL, ends, strict=True)}
+            numbers |= {n: round(end, 3) if math.isfinite(end) else None for n, end in zip(_NULL, ends, strict=True)}
         out.append({**row, **numbers, "p": p})
     return _built(PUBLISHED_AGREEMENT, out)
 
