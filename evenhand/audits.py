@@ -25,6 +25,7 @@ from schemas.audit.spec import AuditSpec
 from schemas.errors import nearest
 from schemas.tables.verdicts import PRICES, in_approval
 from tasks.ingest.sources.typed_cells import cell
+from tasks.pipeline.registry import NAMES
 
 KINDS: Final = {".csv": "csv", ".parquet": "parquet", ".xlsx": "excel", ".feather": "feather", ".jsonl": "jsonl"}
 MOST_SHOWN: Final = 6
@@ -64,7 +65,7 @@ def audit(
         title: Of the report.
         year: Of the decisions; this year if None.
         columns: Column -> keys of an audit spec that its values do not show.
-        methods: Names of methods, or name -> settings; those of an audit by default if None.
+        methods: Names of methods, or name -> settings; no others run. Those of an audit by default if None.
         causal_graph: `CausalGraph` or what one is made of, for methods that need one.
         model: Audited as well: anything with `predict_proba` or `predict`; one is fitted if None. Of its classes the
             favourable one is that of the decision, or 1.
@@ -97,7 +98,8 @@ def audit(
         **dict(settings or {}),
     }
     if methods is not None:
-        values["methods"] = dict(methods) if isinstance(methods, Mapping) else {method: {} for method in methods}
+        chosen = dict(methods) if isinstance(methods, Mapping) else {method: {} for method in methods}
+        values["methods"] = {**dict.fromkeys(NAMES), **chosen}
     if causal_graph is not None:
         values["causal_graph"] = CausalGraph.of(causal_graph).spec
     if columns_complete is not None:

@@ -77,7 +77,7 @@ def power(
 
 def _shown(row: "Power") -> dict[str, Any]:
     return {
-        "question": row.question,
+        "question": QUESTIONS[Theory(row.question)].short,
         "group": f"{row.protected_attribute}: {row.group}",
         "part": row.part or "(all)",
         "n about": f"{_about(row.n):,}",
@@ -340,7 +340,7 @@ def signs_by_group(signs: list[dict[str, Any]], spec: Mapping[str, Any]) -> list
                 "could_speak": of_group.able,
                 **{name: row[name] for name in ("reference_group", "theory", "decision_maker", "method", "measure")},
                 **{name: row[name] for name in ("sign", "state")},
-                **{name: turned[name] for name in ("value", "low", "high", "n")},
+                **{name: turned.get(name) for name in ("value", "low", "high", "null_low", "null_high", "n")},
                 "may_differ": row["explains"],
                 **{
                     f"twins_{world.replace(' ', '_')}": "" if of_twins is None else of_twins[at].words()

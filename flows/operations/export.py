@@ -167,20 +167,22 @@ def _path(table: Table) -> str:
 
 
 def _tables(lake: Lake, manifest: Mapping[str, Any], door: Door) -> Iterator[tuple[str, tuple[Table, bytes]]]:
-    """The tables of a run that are declared as published and may leave, each as CSV."""
+    """The tables of a run that are declared as published and may leave, each as CSV, with the columns that it has."""
     declared = {table.name: table for table in TABLES if table.name.startswith(PREFIX) and not table.restricted}
     for entry in manifest["partitions"]:
         for artifact in Partition.model_validate(entry).tables:
             table = declared.get(artifact.table)
             if table is not None and table.name not in door.gone:
-                yield table.name, (table, csv_of(door.through(table.name, lake.read(artifact)), table))
+                rows = door.through(table.name, lake.read(artifact))
+                of_run = replace(table, columns=tuple(c for c in table.columns if c.name in rows.column_names))
+                yield table.name, (of_run, csv_of(rows, of_run))
 
 
 def csv_of(rows: pa.Table, table: Table) -> bytes:
     """The declared columns as CSV in UTF-8."""
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
-    columns = [column for column in table.columns if column.name in rows.column_names and column.type in _TYPES]
+    columns = [column for column in table.columns if column.type in _TYPES]
     writer.writerow([column.name for column in columns])
     for row in rows.select([column.name for column in columns]).to_pylist():
         writer.writerow([_cell(row[column.name]) for column in columns])

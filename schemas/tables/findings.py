@@ -101,6 +101,7 @@ COMPARED_MODELS = Table(
                     "eo_gap",
                     "flips",
                     "decisions_changed",
+                    "cec",
                 ),
             ),
         ),

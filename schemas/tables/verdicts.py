@@ -123,6 +123,8 @@ AGREEMENT = Table(
         Column("low", "double", "lower end of its two-sided 95 % interval, from which the sign follows", nullable=True),
         Column("high", "double", "upper end of it", nullable=True),
         Column("p", "double", "p of a test with permuted labels, where it has one", True, 0.0, 1.0),
+        Column("null_low", "double", "2.5 % quantile of the measure with labels permuted; null without a range", True),
+        Column("null_high", "double", "97.5 % quantile of it", nullable=True),
         Column("n", "int64", "applications of the group", nullable=True, minimum=0),
         Column("explains", "string", "codes of why methods with another sign may differ (docs/verdicts.md)", True),
     ),
@@ -322,7 +324,7 @@ def unit_of(row: Mapping[str, Any]) -> tuple[Callable[[float], str], str]:
         places = 0 if high - low >= 2 * WIDE_HALF and not reaches_none else 1
     if is_path:
         return (lambda value: f"{100 * value:.{places}f}"), " %"
-    return (lambda value: f"{round(100 * value, places) + 0.0:+.{places}f}"), " points"
+    return (lambda value: f"{round(round(100 * value, 3), places) + 0.0:+.{places}f}"), " points"
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -602,6 +604,8 @@ PUBLISHED_AGREEMENT_PAIRS = Table(
         Column("second_alone", "int64", "flagged by the second alone", True, 0),
         Column("neither", "int64", "flagged by neither", True, 0),
         Column("agreement", "double", "share with equal flags", True, 0.0, 1.0),
+        Column("null_low", "double", "2.5 % quantile of it with flags permuted, as chance alone gives", True, 0.0, 1.0),
+        Column("null_high", "double", "97.5 % quantile of it", True, 0.0, 1.0),
         Column("kappa", "double", "Cohen's kappa; null where one flags all or nobody", True, -1.0, 1.0),
         Column("kappa_low", "double", "lower end of its 95 % interval, over resampled applicants", True, -1.0, 1.0),
         Column("kappa_high", "double", "upper end of it", True, -1.0, 1.0),

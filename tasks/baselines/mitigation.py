@@ -4,6 +4,7 @@ A mitigation learns from training rows of two groups and decides on rows held ou
 offer some (``Method.mitigations``).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -45,6 +46,10 @@ class Decided:
     """Why there are no decisions; empty where there are."""
     expected: Floats | None = None
     """``(t,)`` probability of a favourable decision, of a model that draws some of its decisions; None of others."""
+    explained: Callable[[Bools, Floats], Floats] | None = None
+    """``(t,)`` CEC of the members among the test rows, NaN of others, from the outcomes ``(t,)`` and the columns
+    ``(t, f)`` by which applicants are comparable; None where no single logit decides. It looks at outcomes only after
+    the training."""
 
 
 class Mitigate(Protocol):

@@ -521,7 +521,8 @@ def tables(judgement: Judgement) -> dict[str, pa.Table]:
     agreement_rows = [
         {
             **{name: getattr(statement.case, name) for name in names},
-            **{"sign": statement.sign, "state": statement.state, "explains": None},
+            **{"sign": statement.sign, "state": statement.state},
+            **dict.fromkeys(("explains", "null_low", "null_high")),
             **{"value": row["value"], "low": row["plain_low"], "high": row["plain_high"], "n": row["n"]},
             "p": statement.case.p if math.isfinite(statement.case.p) else None,
         }

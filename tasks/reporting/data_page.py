@@ -561,10 +561,10 @@ def flags_by_pair(material: Material) -> Iterator[TableView]:
     if not rows:
         return
 
-    def chance(row: Mapping[str, Any], name: str) -> Cell:
+    def chance(row: Mapping[str, Any], name: str, prefix: str = "") -> Cell:
         if row[name] is None:
             return Cell(WITHHELD, "none") if row["withheld"] else DASH
-        value, *ends = (row[column] for column in (name, f"{name}_low", f"{name}_high"))
+        value, *ends = (row.get(column) for column in (name, f"{prefix or name}_low", f"{prefix or name}_high"))
         words = f"{value:.2f}" + ("" if None in ends else f" [{ends[0]:.2f}, {ends[1]:.2f}]")
         return number_cell(words.replace("-", MINUS))
 
@@ -578,6 +578,7 @@ def flags_by_pair(material: Material) -> Iterator[TableView]:
         "Decisions of": lambda row: Cell(material.whose(row["decision_maker"])),
         "First and second": lambda row: Cell(f"{row['first'].upper()}, {row['second'].upper()}"),
         "Both, first, second, neither": counts,
+        "Agreement [by chance]": partial(chance, name="agreement", prefix="null"),
         "Kappa": partial(chance, name="kappa"),
         "AC1": partial(chance, name="ac1"),
         "Why they may differ": lambda row: Cell(

@@ -27,7 +27,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def result(rows: pd.DataFrame, lake: Path) -> eh.AuditResult:
     """Of one audit, which the lake keeps."""
-    few = {"adjusted": {"splits": 1, "estimators": ["logit"], "judged": "logit", "terms": "none"}, "fgce": None}
+    few = {"adjusted": {"splits": 1, "estimators": ["logit"], "judged": "logit", "terms": "none"}}
     return eh.audit(
         rows,
         decision="approve",
@@ -47,6 +47,7 @@ def test_rates_and_ratios_are_those_of_fairlearn(rows: pd.DataFrame, result: eh.
     ours = result.by_group("approval_rates")["estimate"]
     pd.testing.assert_series_equal(ours, by_group, check_names=False, rtol=0, atol=1e-15)
     assert result.overall["estimate"] == pytest.approx(theirs.overall, abs=1e-15)
+    assert {row["method"] for row in result.tables["measures"].to_pylist()} == {"outcomes", "adjusted"}, "as asked"
     others = by_group.drop("white")
     np.testing.assert_allclose(result.ratio()["estimate"], others / by_group["white"], rtol=1e-15)
     np.testing.assert_allclose(result.difference()["estimate"], others - by_group["white"], rtol=1e-12)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,11 @@ _PR_SET_PDEATHSIG = 1
 
 
 @contextmanager
-def served(place: Path, environment: dict[str, str]) -> Iterator[str]:
+def served(place: Path, environment: dict[str, str], settings: Mapping[str, str] = QUICK) -> Iterator[str]:
     """The URL of its API, on a free loopback port; ``place`` is the directory that the workers share."""
     record, lock = place / "prefect-server.json", FileLock(place / "prefect-server.lock")
     with lock:
-        process = None if record.exists() else _start(place, environment, record)
+        process = None if record.exists() else _start(place, environment, record, settings)
         url = _counted(record, lambda users: {*users, os.getpid()})["url"]
     try:
         yield url
@@ -61,7 +61,9 @@ def _end(process: "subprocess.Popen[bytes]", record: Path, lock: FileLock) -> No
     process.wait(timeout=30)
 
 
-def _start(place: Path, environment: dict[str, str], record: Path) -> "subprocess.Popen[bytes]":
+def _start(
+    place: Path, environment: dict[str, str], record: Path, settings: Mapping[str, str]
+) -> "subprocess.Popen[bytes]":
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -72,7 +74,7 @@ def _start(place: Path, environment: dict[str, str], record: Path) -> "subproces
     with output.open("w") as file:
         process = subprocess.Popen(
             [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)],
-            env={**environment, "PREFECT_HOME": str(home), **QUICK},
+            env={**environment, "PREFECT_HOME": str(home), **settings},
             stdout=file,
             stderr=file,
             preexec_fn=_end_with_parent,

@@ -33,7 +33,7 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
         for measure in ("coverage_optimum", "greedy_gap"):
             yield without_interval(share(measure, {"k": up_to(settings.k), "d": None}, COMPARED))
     if settings.relabelled_draws:
-        yield without_interval(Form("infeasible_share_relabelled", {}, -1.0, 1.0))
+        yield without_interval(Form("infeasible_share_relabelled", {}, -1.0, 1.0, ("null",)))
         yield without_interval(share("infeasible_share_under_relabelling"))
     if settings.ablations:
         beside = ("size_matched",) if settings.ablation_draws else ()

@@ -172,6 +172,17 @@ class Pair:
         cells = rng.multinomial(self.n, np.array(self.cells) / self.n, draws)
         return _ends(_kappa(cells)), _ends(_ac1(cells))
 
+    def null(self, rng: np.random.Generator, draws: int = DRAWS) -> tuple[float, float]:
+        """95 % range of ``agreement`` where the flags of one method are permuted among the applicants; NaN without any.
+
+        Both methods then flag as many as before, and whom both flag follows the hypergeometric distribution.
+        """
+        if self.n == 0:
+            return math.nan, math.nan
+        (first, _), (second, other) = self.margins()
+        overlap = rng.hypergeometric(second, other, first, draws)
+        return _ends(1.0 - (first + second - 2 * overlap) / self.n)
+
     def margins(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """How many each method flags, and does not flag."""
         first, second = self.both + self.first, self.both + self.second
@@ -182,6 +193,21 @@ class Pair:
         if not self.n:
             return math.nan, math.nan
         return (self.both + self.first) / self.n, (self.both + self.second) / self.n
+
+
+def null_ratio(counts: Sequence[int], rng: np.random.Generator, draws: int = DRAWS) -> tuple[float, float]:
+    """95 % range of the ratio of approvals where the labels of group and reference group are permuted.
+
+    Args:
+        counts: Applications and denials of the group, then of the reference group.
+        rng: Permutes labels.
+        draws: Their number.
+    """
+    n, denied, n_reference, denied_reference = counts
+    approved = n + n_reference - denied - denied_reference
+    of_group = rng.hypergeometric(approved, denied + denied_reference, n, draws)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return _ends((of_group / n) / ((approved - of_group) / n_reference))
 
 
 def _kappa(cells: Longs) -> Floats:

@@ -184,6 +184,8 @@ class OutOfFold:
     """``(repeats, n)``, on the scale of its fold; None for a model without scores."""
     fold: Longs
     """``(repeats, n)`` number of the fold of each row."""
+    cec: Floats | None = None
+    """``(repeats, n)`` CEC of members of the group, NaN of others and without a score; None without a single logit."""
 
     @property
     def drawn(self) -> float:
@@ -219,7 +221,7 @@ def compared(
     shape = (repeats, len(people.label))
     for name, mitigate in mitigations.items():
         performances: list[Performance | str] = []
-        decided, scores, number = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape, np.int64)
+        (decided, scores, cec), number = np.full((3, *shape), np.nan), np.zeros(shape, np.int64)
         for repeat in range(repeats):
             for at, ((fold, label), rows) in enumerate(zip(folds[repeat], tests[repeat], strict=True)):
                 held_out = mitigate(fold)
@@ -228,6 +230,8 @@ def compared(
                     drawn_from = held_out.predicted if held_out.expected is None else held_out.expected
                     decided[repeat, rows] = drawn_from
                     scores[repeat, rows] = np.nan if held_out.scores is None else held_out.scores
+                if held_out.explained is not None:
+                    cec[repeat, rows] = held_out.explained(label, people.financial[rows])
                 if repeat == 0 and held_out.predicted is None:
                     performances.append(held_out.reason)
                 elif repeat == 0 and held_out.predicted is not None:
@@ -235,8 +239,9 @@ def compared(
             if np.isnan(decided[repeat]).any():
                 break  # a model that cannot be trained on some fold is not compared
         has_scores = bool(np.isfinite(scores).all())
-        out_of_fold = None if np.isnan(decided).any() else OutOfFold(decided, scores if has_scores else None, number)
-        yield Trained(name, means(performances), out_of_fold)
+        reasons = cec if np.isfinite(cec).any(axis=1).all() else None
+        out_of_fold = OutOfFold(decided, scores if has_scores else None, number, reasons)
+        yield Trained(name, means(performances), None if np.isnan(decided).any() else out_of_fold)
 
 
 def means(several: Sequence[Performance | str]) -> list[Mean]:
@@ -267,11 +272,14 @@ BATCH: Final = 200
 """Draws at a time. The AUC has one batch: it costs as much as all other quantities of ten."""
 QUANTITIES: Final = (
     *("accuracy", "balanced_accuracy", "auc", "approval_ratio", "sp_gap", "eo_gap", "flips", "decisions_changed"),
+    "cec",
 )
 """``sp_gap`` is signed, reference less group; ``eo_gap`` is the larger gap in error rates; ``approval_ratio`` is the
 group's approval over the reference group's; ``flips`` is the share of the group whose decision is not that of the most
-similar reference applicant; ``decisions_changed`` is the share whose decision is another one."""
+similar reference applicant; ``decisions_changed`` is the share whose decision is another one; ``cec`` is the mean CEC
+of the group's members that have one."""
 UNMATCHED: Final = "no column is financial, by which applicants are matched"
+UNEXPLAINED: Final = "no single logit of one of both models can be explained, or no applicant is matched"
 
 
 @dataclass(frozen=True)
@@ -280,7 +288,7 @@ class Difference:
 
     quantity: str
     value: float
-    """NaN where a model has no scores, nobody of the reference group is approved, or no column matches applicants."""
+    """NaN where a model lacks scores or a single logit, no reference applicant is approved, or no column matches."""
     low: float
     high: float
     p: float
@@ -309,22 +317,32 @@ def resampled(people: People, models: Sequence[OutOfFold], rng: np.random.Genera
     cell = people.label.astype(np.int64) * 2 + people.protected
     counts = np.bincount(cell, minlength=4).astype(np.float64)
     decided = np.stack([model.decided for model in models])  # (models, repeats, n)
-    by_row = (decided, np.abs(decided - decided[:1]), _flips(decided, people))
+    cec = np.stack([np.full(model.decided.shape, np.nan) if model.cec is None else model.cec for model in models])
+    has_cec = np.isfinite(cec)
+    by_row = (
+        decided,
+        np.abs(decided - decided[:1]),
+        _flips(decided, people),
+        np.where(has_cec, cec, 0.0),
+        1.0 * has_cec,
+    )
     now = [_by_cell(values, cell) for values in by_row]
     then = [np.empty((4, draws, *decided.shape[:2])) for _ in by_row]
     weights = np.zeros((min(BATCH, draws), len(cell)))
     for number in range(4):
         rows = np.flatnonzero(cell == number)
-        flat = [values[:, :, rows].reshape(-1, len(rows)).T / len(rows) for values in by_row]
+        # multiples of 2^-24: sums of them are exact in any order, so that equal models differ by exactly nothing
+        flat = [np.round(values[:, :, rows].reshape(-1, len(rows)).T * 2.0**24) / 2.0**24 for values in by_row]
         for start in range(0, draws, BATCH):
             size = min(BATCH, draws - start)
             drawn_rows = rng.multinomial(len(rows), np.full(len(rows), 1 / len(rows)), size).astype(np.float64)
             for at, values in enumerate(flat):
-                then[at][number, start : start + size] = (drawn_rows @ values).reshape(size, *decided.shape[:2])
+                sums = (drawn_rows @ values).reshape(size, *decided.shape[:2])
+                then[at][number, start : start + size] = sums / len(rows)
             if start == 0:
                 weights[:, rows] = drawn_rows
-    points = _quantities(now[0], now[1], now[2], counts)
-    of_draws = {name: values.mean(axis=-1).T for name, values in _quantities(then[0], then[1], then[2], counts).items()}
+    points = _quantities(now, counts)
+    of_draws = {name: values.mean(axis=-1).T for name, values in _quantities(then, counts).items()}
     aucs = [_auc(model, people.label, np.ones((1, len(cell)))) for model in models]
     points["auc"] = np.stack([auc[0] for auc in aucs])
     of_draws["auc"] = np.stack([_auc(model, people.label, weights).mean(axis=1) for model in models])
@@ -355,8 +373,9 @@ def _by_cell(values: Floats, cell: Longs) -> Floats:
     return np.stack([values[:, :, cell == number].mean(axis=-1) for number in range(4)])
 
 
-def _quantities(favourable: Floats, changed: Floats, flips: Floats, counts: Floats) -> dict[str, Floats]:
-    """Quantities ``(...)`` of mean decisions by cell ``(4, ...)``: cells 0 to 3 are label * 2 + group."""
+def _quantities(by_cell: Sequence[Floats], counts: Floats) -> dict[str, Floats]:
+    """Quantities ``(...)`` of means of rows by cell ``(4, ...)``: cells 0 to 3 are label * 2 + group."""
+    favourable, changed, flips, cec, has_cec = by_cell
     n = counts.sum()
     shaped = counts.reshape(4, *[1] * (favourable.ndim - 1))
     reference = (favourable[0] * counts[0] + favourable[2] * counts[2]) / (counts[0] + counts[2])
@@ -366,6 +385,7 @@ def _quantities(favourable: Floats, changed: Floats, flips: Floats, counts: Floa
     sensitivity = (right[2:] * shaped[2:]).sum(axis=0) / counts[2:].sum()
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(reference > 0, group / reference, np.nan)
+        mean_cec = (cec[1] * counts[1] + cec[3] * counts[3]) / (has_cec[1] * counts[1] + has_cec[3] * counts[3])
     return {
         "accuracy": (right * shaped).sum(axis=0) / n,
         "balanced_accuracy": (sensitivity + specificity) / 2,
@@ -374,6 +394,7 @@ def _quantities(favourable: Floats, changed: Floats, flips: Floats, counts: Floa
         "eo_gap": np.maximum(np.abs(favourable[2] - favourable[3]), np.abs(favourable[0] - favourable[1])),
         "flips": (flips[1] * counts[1] + flips[3] * counts[3]) / (counts[1] + counts[3]),
         "decisions_changed": (changed * shaped).sum(axis=0) / n,
+        "cec": mean_cec,
     }
 
 

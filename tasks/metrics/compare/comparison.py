@@ -126,6 +126,7 @@ def paired(people: People, trained: Sequence[Trained], settings: CompareSettings
 
 _WITHOUT = dict.fromkeys(QUANTITIES, algorithm.UNDEFINED) | {
     **{"auc": algorithm.NO_SCORES, "flips": algorithm.UNMATCHED},
+    "cec": algorithm.UNEXPLAINED,
 }
 """Quantity -> why it has no difference."""
 _REASONS = {

@@ -249,7 +249,7 @@ _CELLS = ("both", "first_alone", "second_alone", "neither")
 
 
 def explained(agreement: pa.Table, measured: pa.Table, pairing: Pairing) -> pa.Table:
-    """The published table of signs, with the codes of why measures of a group with another sign may differ.
+    """The published table of signs, with ranges of draws with permuted labels, and codes of why other signs may differ.
 
     Args:
         agreement: in the shape of ``PUBLISHED_AGREEMENT``.
@@ -260,9 +260,15 @@ def explained(agreement: pa.Table, measured: pa.Table, pairing: Pairing) -> pa.T
         (*(row[name] for name in _WHOSE), row["method"], row["measure"], row["parameters"]): row["value"]
         for row in _of_codes(measured)
     }
+    is_null = pc.and_(pc.ends_with(measured["measure"], "_null"), pc.equal(measured["parameters"], "{}"))
+    null_ranges = {
+        tuple(row[name] for name in (*_WHOSE, "method", "measure")): {"null_low": row["low"], "null_high": row["high"]}
+        for row in measured.filter(is_null).to_pylist()
+    }
     rows, speakers = agreement.to_pylist(), list[Speaker]()
     for row in rows:
         whose = tuple(row[name] for name in (*_WHOSE, "method"))
+        row |= null_ranges.get((*whose, f"{row['measure']}_null"), {})
         variant = json.dumps({"variant": row["measure"].removesuffix("_effect")})
         permuted = facts_of_codes.get((*whose, "st_effect_p", "{}")) if row["measure"] == "st_effect" else None
         speakers.append(
@@ -301,9 +307,11 @@ def _of_codes(measured: pa.Table) -> Iterator[Row]:
 
 def _numbers(pair: Pair, rng: np.random.Generator) -> dict[str, float | int | None]:
     """Numbers of a pair that is shown; null where one is not defined."""
+    null_low, null_high = pair.null(rng.spawn(1)[0])
     (kappa_low, kappa_high), (ac1_low, ac1_high) = pair.intervals(rng)
     values = {
-        **{"agreement": pair.agreement, "kappa": pair.kappa, "kappa_low": kappa_low, "kappa_high": kappa_high},
+        **{"agreement": pair.agreement, "null_low": null_low, "null_high": null_high},
+        **{"kappa": pair.kappa, "kappa_low": kappa_low, "kappa_high": kappa_high},
         **{"ac1": pair.ac1, "ac1_low": ac1_low, "ac1_high": ac1_high, "jaccard": pair.jaccard},
     }
     return {

@@ -27,6 +27,7 @@ from schemas.tables.verdicts import (
     published,
 )
 from schemas.terms import Note, State
+from tasks.metrics.algorithm.agreement import null_ratio
 from tasks.metrics.algorithm.measures import Family, Given, Plan, Statistic, base_name
 from tasks.metrics.curves import LISTS, rows_of
 from tasks.metrics.limits import Tallied, of_families, refitted
@@ -48,6 +49,7 @@ from tasks.metrics.publish.algorithm.populations import (
 from tasks.metrics.publish.algorithm.primary import DECISIONS, DESCRIBED, Entry, Fate, Merged, Outcome, Publisher
 from tasks.metrics.publish.algorithm.profiles import Policy, Span, is_coarse, learned, rounded, small
 from tasks.metrics.publish.people import DENIED, LENDER, Crowd, decided_place, whole_of
+from tasks.metrics.verdicts import OUTCOME
 from tasks.numerics.statistics.intervals import is_share
 from tasks.pipeline.registry import OUTCOMES_METHOD, covering, partitions
 
@@ -650,15 +652,18 @@ def verdicts(rows: Sequence[Row], hidden: Collection[Cell], fates: Fates) -> pa.
 
 _OF_VERDICT = {"value": "value", "low": "plain_low", "high": "plain_high", "n": "n"}
 """Number beside a sign -> the column of verdicts that it is."""
+_NULL = ("null_low", "null_high")
 
 
-def agreement(rows: Sequence[Row], verdict_rows: Sequence[Row], hidden: Collection[Cell], fates: Fates) -> pa.Table:
-    """The published table, from the rows of ``AGREEMENT`` and of ``VERDICTS``."""
+def agreement(
+    rows: Sequence[Row], verdict_rows: Sequence[Row], hidden: Collection[Cell], fates: Fates, seed: int = 0
+) -> pa.Table:
+    """The published table, from the rows of ``AGREEMENT`` and of ``VERDICTS``; the seed permutes labels."""
     names = ("theory", "decision_maker", "protected_attribute", "group", "method", "measure")
     cells = _cells(hidden)
     verdict_of = {tuple(row[name] for name in names): row for row in verdict_rows if row["role"] != "watch"}
     blank = {"sign": "too_few", "state": State.INCONCLUSIVE, **dict.fromkeys(("value", "low", "high", "p", "n"))}
-    out = []
+    out, rng = [], np.random.default_rng(seed)
     for row in rows:
         verdict_row = verdict_of[tuple(row[name] for name in names)]
         if _is_hidden(verdict_row, cells, fates):
@@ -667,6 +672,10 @@ def agreement(rows: Sequence[Row], verdict_rows: Sequence[Row], hidden: Collecti
         printed = _shown(verdict_row, fates)
         numbers = {name: printed[of] for name, of in _OF_VERDICT.items()}
         p = row["p"] if row["p"] is None or not fates.policy.protects else profiles.p_value(fates.policy, row["p"])
+        counts = [printed[name] for name in _COUNTS]
+        if row["measure"] == OUTCOME.measure and None not in counts:
+            ends = null_ratio(counts, rng)
+            numbers |= {n: round(end, 3) if math.isfinite(end) else None for n, end in zip(_NULL, ends, strict=True)}
         out.append({**row, **numbers, "p": p})
     return _built(PUBLISHED_AGREEMENT, out)
 

@@ -153,7 +153,7 @@ def publish(*tables: pa.Table, settings: PublishSettings) -> Produced:
         },
         verdicts.PUBLISHED_VERDICTS.name: measures.verdicts(verdict_rows, hidden, fates),
         verdicts.PUBLISHED_AGREEMENT.name: facts.explained(
-            measures.agreement(inputs[verdicts.AGREEMENT.name].to_pylist(), verdict_rows, hidden, fates),
+            measures.agreement(inputs[verdicts.AGREEMENT.name].to_pylist(), verdict_rows, hidden, fates, settings.seed),
             measured,
             pairing,
         ),

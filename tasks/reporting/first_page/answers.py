@@ -11,16 +11,17 @@ from fnmatch import fnmatchcase
 
 from schemas.questions import QUESTIONS, STATES
 from schemas.sentences import ENOUGH_CHOICES
-from schemas.tables.verdicts import approval_of
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.charts.values import MINUS, POINTS, places_of
 from tasks.reporting.first_page.facts import (
+    DECIMALS,
     Finding,
     Group,
     Groups,
     Key,
     Row,
     Standing,
+    approval_points,
     of_100,
     percent,
     points,
@@ -114,9 +115,9 @@ def effect_of(theory: Theory, key: Key, row: Row, groups: Groups) -> Effect | No
     if theory is Theory.APPROVAL_RATES:
         value, low, high = (None if n is None else groups.gap_points(row, n) for n in numbers)
     elif theory in (Theory.SIMILAR_APPLICANTS, Theory.CAUSAL_MODEL):
-        value, high, low = map(_approval_points, numbers)
+        value, high, low = (None if n is None else approval_points(n) for n in numbers)
     elif theory is Theory.PATH_TO_APPROVAL:
-        value, low, high = (None if n is None else 100 * n for n in numbers)
+        value, low, high = (None if n is None else round(100 * n, DECIMALS) for n in numbers)
     else:
         return None
     if value is None:
@@ -213,16 +214,11 @@ def _with_numbers(
     return " ".join(filter(None, (first, builders[theory](answer, named, groups), remark)))
 
 
-def _approval_points(effect: float | None) -> float | None:
-    """An effect on denial as a difference in points of approval."""
-    return None if effect is None else 100 * approval_of(effect)
-
-
 def part_effect(part: Finding) -> Effect:
     """A part of a group as its sentence prints it."""
-    value, low, high = map(_approval_points, (part.value, part.high, part.low))
-    ends = (None if low is None else round(low) + 0.0, None if high is None else round(high) + 0.0)
-    return Effect((part.attribute, part.group), 0.0 if value is None else round(value) + 0.0, *ends, 0.0, 0)
+    low, high = (None if end is None else round(approval_points(end)) + 0.0 for end in (part.high, part.low))
+    value = 0.0 if part.value is None else round(approval_points(part.value)) + 0.0
+    return Effect((part.attribute, part.group), value, low, high, 0.0, 0)
 
 
 def _interval(effect: Effect, signed: bool = False) -> str:
@@ -344,8 +340,8 @@ def saturated_result(key: Key, groups: Groups) -> str:
     value, low, high = groups.run.saturated.get(key, (None, None, None))
     if value is None:
         return ""
-    points_low, points_high = (None if end is None else round(100 * approval_of(end)) + 0.0 for end in (high, low))
-    effect = Effect(key, round(100 * approval_of(value)) + 0.0, points_low, points_high)
+    points_low, points_high = (None if end is None else round(approval_points(end)) + 0.0 for end in (high, low))
+    effect = Effect(key, round(approval_points(value)) + 0.0, points_low, points_high)
     way = said("result", "more" if effect.value < 0 else "less")[0]  # in the other group, as the sentence before says
     return said("result", "saturated", size=_size(effect), way=way, interval=_interval(effect))[0]
 

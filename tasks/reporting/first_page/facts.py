@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from schemas import sentences as patterns
 from schemas.questions import STATES
-from schemas.tables.verdicts import PRICES
+from schemas.tables.verdicts import PRICES, approval_of
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.charts.values import POINTS, number, places_of, shortest
 from tasks.reporting.material import listed
@@ -443,6 +443,13 @@ MOST_WORDS = 6
 """Of a name; longer ones are cut."""
 DECIMALS = 3
 """Of points, so that a change of unit adds no digits to what was published."""
+
+
+def approval_points(effect: float) -> float:
+    """An effect on denial as points of approval, which every page and sentence rounds from."""
+    return round(100 * approval_of(effect), DECIMALS) + 0.0
+
+
 UNSEEN_NAME = "(blank name)"
 """Name of a group without a visible name."""
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")

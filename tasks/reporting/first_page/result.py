@@ -7,16 +7,15 @@ from typing import Final, Literal, NamedTuple
 
 from schemas import questions
 from schemas.questions import STATES
-from schemas.tables.verdicts import approval_of
 from schemas.terms import State, Theory
 from tasks.reporting.charts.rows import Forest
 from tasks.reporting.charts.values import MINUS, POINTS, WITHHELD, Mark, places_of
 from tasks.reporting.first_page.facts import (
-    DECIMALS,
     About,
     Groups,
     Key,
     Standing,
+    approval_points,
     forms,
     interval,
     points,
@@ -294,14 +293,9 @@ def _comparisons(key: Key, groups: Groups) -> tuple[Comparison, ...]:
     by = "" if columns is None else (singular if columns == 1 else several).format(n=columns)
     return (
         _comparison("all", "", gap, lambda ratio: groups.gap_points(gap.row, ratio), groups.gap_decimals),
-        _comparison("adjusted", by, adjusted, _approval_points),
-        _comparison("nearest", "", nearest, _approval_points, matched=matched),
+        _comparison("adjusted", by, adjusted, approval_points),
+        _comparison("nearest", "", nearest, approval_points, matched=matched),
     )
-
-
-def _approval_points(effect: float) -> float:
-    """A difference of denial as points of approval."""
-    return round(100 * approval_of(effect), DECIMALS) + 0.0
 
 
 def _comparison(

@@ -12,7 +12,7 @@ from schemas import questions
 from schemas.audit.partition import unsampled
 from schemas.questions import STATES
 from schemas.sentences import sentences
-from schemas.tables.verdicts import VERDICTS, approval_of
+from schemas.tables.verdicts import VERDICTS
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.charts.layout import WIDE, Text
 from tasks.reporting.charts.values import (
@@ -28,7 +28,7 @@ from tasks.reporting.charts.values import (
     shortest,
     value_text,
 )
-from tasks.reporting.first_page.facts import DECIMALS, Groups, Key, Row, Standing
+from tasks.reporting.first_page.facts import DECIMALS, Groups, Key, Row, Standing, approval_points
 from tasks.reporting.first_page.result import Decision
 from tasks.reporting.material import Material, Measure
 from tasks.reporting.text import Cell, Section, covers, p_cell
@@ -332,7 +332,7 @@ class Scale:
 
     def of(self, value: float) -> float:
         """The number in the unit, without digits that were not published."""
-        return round(self.factor * (approval_of(value) if self.effect else value), DECIMALS) + 0.0
+        return approval_points(value) if self.effect else round(self.factor * value, DECIMALS) + 0.0
 
 
 SCALES: Mapping[ScaleName, Scale] = {

@@ -17,6 +17,7 @@ from tasks.metrics.algorithm.agreement import (
     codes,
     necessity,
     necessity_interval,
+    null_ratio,
     pattern,
     withheld,
 )
@@ -71,6 +72,39 @@ def test_the_intervals_cover_the_kappa_and_the_ac1_that_was_drawn_from(share: fl
         covered += (low <= truth) & (truth <= high)
     assert (covered / runs >= 0.91).all()
     assert (covered / runs <= 0.985).all()
+
+
+@pytest.mark.parametrize(("first_share", "second_share", "n"), [(0.3, 0.5, 200), (0.1, 0.1, 150), (0.5, 0.8, 400)])
+def test_flags_that_are_independent_agree_within_the_range_of_chance(
+    first_share: float, second_share: float, n: int
+) -> None:
+    """In 95 % of tables, or a little more as counts are whole; flags that follow each other lie above it."""
+    rng, inside, above, runs = np.random.default_rng(11), 0, 0, 400
+    for _ in range(runs):
+        first, second = rng.random(n) < first_share, rng.random(n) < second_share
+        for rule, flags in (("independent", second), ("alike", np.where(rng.random(n) < 0.5, first, second))):
+            pair = Pair.of(first, flags)
+            low, high = pair.null(rng, 400)
+            inside += rule == "independent" and low <= pair.agreement <= high
+            above += rule == "alike" and pair.agreement > high
+    assert 0.93 <= inside / runs <= 0.995
+    assert above / runs > 0.9
+    assert all(map(math.isnan, Pair(0, 0, 0, 0).null(rng)))
+    assert Pair(0, 0, 9, 0).null(rng) == (0, 0)
+
+
+def test_the_ratio_of_approvals_lies_in_its_range_where_labels_tell_nothing() -> None:
+    rng, inside, outside, runs = np.random.default_rng(12), 0, 0, 400
+    for _ in range(runs):
+        for of_group in (0.2, 0.4):
+            denied, denied_others = rng.binomial(200, of_group), rng.binomial(900, 0.2)
+            low, high = null_ratio((200, denied, 900, denied_others), rng, 400)
+            is_inside = low <= (1 - denied / 200) / (1 - denied_others / 900) <= high
+            inside += of_group == 0.2 and is_inside
+            outside += of_group == 0.4 and not is_inside
+    assert 0.93 <= inside / runs <= 0.985
+    assert outside / runs > 0.95
+    assert all(map(math.isnan, null_ratio((5, 5, 5, 5), rng)))
 
 
 def test_codes_are_rules_and_each_can_hold_alone() -> None:

@@ -230,14 +230,15 @@ def test_the_matrix_has_a_state_for_each_method_and_says_where_they_point_apart(
     blank = dict.fromkeys(column.name for column in PUBLISHED_AGREEMENT_PAIRS.columns)
     whose = {"protected_attribute": "race", "group": "Black", "decision_maker": "lender", "first": "cec"}
     shown = {"n": 64, "both": 10, "first_alone": 0, "second_alone": 20, "neither": 34, "withheld": False}
+    shown |= {"agreement": 0.6875, "null_low": 0.5625, "null_high": 0.75}
     shown |= {"kappa": -0.1, "kappa_low": -0.2, "kappa_high": 0.1, "ac1": None, "may_differ": "unit; size"}
     pairs = [{**blank, **whose, "second": "cst", **shown}]
     pairs += [{**blank, **whose, "second": "gcfn", "may_differ": "", "withheld": True}]
     *_, flags = part(page(agreement=built(AGREEMENT, rows), published_agreement_pairs=pairs), "agreement").tables
     first, second = texts(flags)
-    assert first[2:6] == ["CEC, CST", "10, 0, 20, 34", "−0.10 [−0.20, 0.10]", "–"]
-    assert first[6].startswith("one judges the denied alone")
-    assert second[3:] == ["withheld"] * 3 + [""]
+    assert first[2:7] == ["CEC, CST", "10, 0, 20, 34", "0.69 [0.56, 0.75]", "−0.10 [−0.20, 0.10]", "–"]
+    assert first[7].startswith("one judges the denied alone")
+    assert second[3:] == ["withheld"] * 4 + [""]
 
 
 def test_the_run_is_identified_and_can_be_made_again():

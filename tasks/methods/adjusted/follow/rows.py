@@ -3,7 +3,7 @@
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -215,8 +215,10 @@ def pricing(followed: Followed) -> pa.Table:
     products, names = products_of(followed)
     for p in settings.protected:
         grouped = followed.groups[p.name]
-        if not followed.made.num_rows or not grouped.compared:
-            rows += without_loans(p, followed)
+        is_compared = bool(followed.made.num_rows) and grouped.compared
+        lent = {grouped.groups[number] for number in np.unique(grouped.group)} if is_compared else set()
+        rows += without_loans(p, followed, lent)
+        if not is_compared:
             continue
         for outcome, price in outcomes.items():
             if outcome != "rate_spread" and not np.isfinite(price).any():
@@ -250,11 +252,11 @@ def credits_less(followed: Followed) -> Floats:
     return np.where(np.isfinite(amounts) | np.array(unknown, np.bool_), 0.0 - amounts, 0.0)
 
 
-def without_loans(p: Protected, followed: Followed) -> Iterator[dict[str, Any]]:
-    """A row for each group without a price, as no loan was made."""
+def without_loans(p: Protected, followed: Followed, lent: Collection[str]) -> Iterator[dict[str, Any]]:
+    """A row for each group without a price: of it, or of the reference group, no loan was made (``lent``: groups)."""
     ended = _counts(followed.flows, "outcome", "n")[p.name]
     for group in sorted(ended):
-        if group != p.reference and p.judges(group):
+        if group != p.reference and group not in lent and p.judges(group):
             reason = f"{prices.NO_LOANS}: the file has no loan of the group beside those of the reference group"
             effect = prices.PriceEffect(0, (), 0, "ols", primary=True, reason=reason)
             nobody = Grouped(np.zeros(0, np.int32), (group,), -1)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
 import torch
@@ -341,6 +341,14 @@ class Split:
     test_protected: Bools
 
 
+class Repaired(Protocol):
+    """How inputs are changed by group before a net sees them."""
+
+    def of(self, inputs: Floats, protected: Bools) -> Floats:
+        """Changed inputs ``(n, d)`` of rows of known group ``(n,)``."""
+        ...
+
+
 @dataclass(frozen=True)
 class Mitigated:
     """What a mitigation decides on the test rows."""
@@ -353,7 +361,7 @@ class Mitigated:
     """The net with the logit that decides."""
     reason: str
     """Why there is no net, and so no consistency; empty where there is one."""
-    repair: Repair | None = None
+    repair: Repaired | None = None
     """How inputs are changed by group before the net sees them; None where it takes them as they are."""
     expected: Floats | None = None
     """``(t,)`` probability of a favourable decision, where decisions are drawn."""

@@ -25,7 +25,7 @@ from tasks.methods.fgce.algorithm.ablation import Matched, Query, Searched, Vari
 from tasks.methods.fgce.algorithm.connectivity import Backwards
 from tasks.methods.fgce.settings import NOTHING
 from tasks.numerics.arrays import Floats
-from tasks.numerics.results import Aggregate
+from tasks.numerics.results import Aggregate, Draws
 from tasks.pipeline.method import Origin
 from tasks.pipeline.stage import Produced
 from tasks.preprocessing.columns import codes_of
@@ -68,8 +68,8 @@ class Shared:
 
 def aggregates(
     shared: Shared, attributes: Sequence[Grouped], queries: Mapping[str, Query], freed: pa.Table, at: int
-) -> Iterator[tuple[str, list[Aggregate]]]:
-    """By decision maker, the measures of the groups of one attribute.
+) -> Iterator[tuple[str, list[Aggregate], list[Draws]]]:
+    """By decision maker, the measures of the groups of one attribute, and what relabelled groups give.
 
     Args:
         shared: Rows and rules.
@@ -101,13 +101,14 @@ def aggregates(
             n = int((group_queries.factual & member).sum())
             if not n or member.all():
                 reason = connectivity.NOBODY_ELSE if n else connectivity.NO_FACTUAL
-                yield maker, list(connectivity.refused(number, reason, n))
+                yield maker, list(connectivity.refused(number, reason, n)), []
                 continue
             if labels is None:
                 design = connectivity.design(encoded[rows], strata[rows])
                 labels = connectivity.labels(design, member, shared.draws, rng)
             share = connectivity.shares(graph.rows(rows), labels, group_queries)
-            yield maker, list(connectivity.relabelled_aggregates(number, share, labels.alone, n))
+            group_aggregates = list(connectivity.relabelled_aggregates(number, share, labels.alone, n))
+            yield maker, group_aggregates, connectivity.relabelled_draws(number, share)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -180,10 +181,14 @@ def searched(
     tallies: list[pa.Table] = []
     draws: list[pa.Table] = []
     thinned: list[pa.Table] = []
-    aggregates = list(_relabelled(rows, encodings, queries, epsilon, settings))
+    aggregates = list[pa.Table]()
+    for origin, group_aggregates, null_draws in _relabelled(rows, encodings, queries, epsilon, settings):
+        aggregates.append(origin.aggregates(group_aggregates))
+        draws.append(origin.draws(null_draws))
     if settings.ablations:
         variants = _variants(rows.encoded, encodings, epsilon)
-        tallies, draws = _searched(rows, variants, queries, settings.graph)
+        tallies, searched_draws = _searched(rows, variants, queries, settings.graph)
+        draws += searched_draws
         connected, thinned = _connected(rows, variants[0], settings.graph)
         aggregates += connected
     return Produced(
@@ -197,7 +202,7 @@ def searched(
 
 def _relabelled(
     rows: _Rows, encodings: pa.Table, queries: dict[str, Query], epsilon: float, settings: AblateSettings
-) -> Iterator[pa.Table]:
+) -> Iterator[tuple[Origin, list[Aggregate], list[Draws]]]:
     """Aggregates of every protected attribute and decision maker, with labels drawn within propensity strata."""
     if not settings.relabelled_draws:
         return
@@ -209,8 +214,8 @@ def _relabelled(
     ]
     for at, (protected, attribute) in enumerate(zip(settings.protected, rows.attributes, strict=True)):
         open_ = freed(encodings, protected.columns)
-        for maker, maker_aggregates in aggregates(shared, grouped, queries, open_, at):
-            yield attribute.origin(maker).aggregates(maker_aggregates)
+        for maker, group_aggregates, null_draws in aggregates(shared, grouped, queries, open_, at):
+            yield attribute.origin(maker), group_aggregates, null_draws
 
 
 def _variants(encoded: NDArray[np.float64], encodings: pa.Table, epsilon: float) -> list[Variant]:
@@ -272,9 +277,7 @@ def _connected(rows: _Rows, variant: Variant, graph: GraphSettings) -> tuple[lis
     aggregates, draws = [], []
     for attribute in rows.attributes:
         origin = attribute.origin(DecisionMaker.LENDER)
-        group_aggregates = connectivity.aggregates(
-            connections, distinct, attribute.group, len(attribute.groups), epsilons
-        )
-        aggregates.append(origin.aggregates(list(group_aggregates)))
+        of_groups = connectivity.aggregates(connections, distinct, attribute.group, len(attribute.groups), epsilons)
+        aggregates.append(origin.aggregates(list(of_groups)))
         draws.append(origin.draws(list(connectivity.draws(joined, attribute.sizes))))
     return aggregates, draws

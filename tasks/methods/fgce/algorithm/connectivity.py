@@ -333,6 +333,12 @@ def _spread(starts: Longs, sources: Longs, inside: Words, reached: Words) -> Non
                     count += 1
 
 
+def relabelled_draws(group: int, share: Floats) -> list[Draws]:
+    """The draws of ``relabelled_aggregates``, less their mean: what the difference is by chance alone."""
+    values = share[1:][np.isfinite(share[1:])]
+    return [Draws(group, DIFFERENCE, {}, values - values.mean(), reference="null")] if len(values) else []
+
+
 def relabelled_aggregates(group: int, share: Floats, alone: int, n: int) -> Iterator[Aggregate]:
     """How far the group's share lies above the mean of its draws, with the p of that, and the mean.
 

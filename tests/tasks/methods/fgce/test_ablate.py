@@ -119,7 +119,9 @@ def test_draws_follow_from_the_seed_and_none_are_made_if_none_are_wanted(place: 
     assert one.equals(same)
     assert not one.equals(other)
     none, _ = produced(place, methods__fgce__ablation_draws="0")
-    assert none.tables["draws"].num_rows == 0
+    assert set(none.tables["draws"]["reference"].to_pylist()) == {"null"}, "relabelled groups alone"
+    bare, _ = produced(place, methods__fgce__ablation_draws="0", methods__fgce__relabelled_draws="0")
+    assert bare.tables["draws"].num_rows == 0
     assert none.tables["tallies"].num_rows > 0
 
 

@@ -179,7 +179,7 @@ def test_groups_for_whom_nothing_can_be_drawn_are_refused_and_others_are_not() -
     group = np.repeat(np.arange(4, dtype=np.int32), [5, 6, 1, 20])
     denied = np.array([False] * 5 + [True] * 6 + [True] + [True, False] * 10)
     found = searches.aggregates(*arranged(group, ("Black", "Asian", "Hispanic", "white"), denied, "white"))
-    by_group = {each.group: each for _, part in found for each in part if each.measure == DIFFERENCE}
+    by_group = {each.group: each for _, part, _ in found for each in part if each.measure == DIFFERENCE}
     assert by_group[0].reason == connectivity.NO_FACTUAL
     assert np.isnan(by_group[0].value)
     assert by_group[0].inference is None
@@ -190,7 +190,7 @@ def test_groups_for_whom_nothing_can_be_drawn_are_refused_and_others_are_not() -
 def test_without_a_reference_group_nothing_is_drawn() -> None:
     group = np.zeros(9, np.int32)
     found = searches.aggregates(*arranged(group, ("Black",), np.arange(9) < 4, "white"))
-    assert {each.reason for _, part in found for each in part} == {connectivity.NOBODY_ELSE}
+    assert {each.reason for _, part, _ in found for each in part} == {connectivity.NOBODY_ELSE}
 
 
 def arranged(

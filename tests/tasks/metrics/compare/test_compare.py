@@ -7,6 +7,7 @@ import pytest
 from conftest import spec_of
 from question_sections import tables
 from report_tables import material, spec
+from sklearn.model_selection import StratifiedKFold
 
 from schemas.errors import SpecError
 from tasks.baselines.mitigation import Decided
@@ -19,6 +20,8 @@ from tasks.reporting.data_page import mitigations as section
 from tasks.reporting.material import Material
 
 CHEAP = ("unconstrained", "dir", "correlation_remover", "cec", "cfua")
+EXPLAINED = ("unconstrained", "dir", "correlation_remover", "adversarial", "lagrangian", "cec")
+"""Those that end in one net with a logit."""
 LABELS = Columns(np.array([False, False, True, False]), np.array([False, False, False, True]), ("income", "debt"))
 
 
@@ -46,6 +49,9 @@ class TestLaw:
     )
     def test_whatever_is_offered_decides_on_every_row_the_same_each_time_or_says_why_not(self, name, fold):
         rows, label = fold
+        people = drawn()
+        cell = people.label * 2 + people.protected
+        tested = next(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(cell, cell))[1]
         found, again = mitigated(name, rows), mitigated(name, rows)
         assert (found.predicted is None) == bool(found.reason), found
         if found.predicted is not None:
@@ -60,6 +66,14 @@ class TestLaw:
         if found.scores is not None:
             assert np.isfinite(found.scores).all()
             assert (found.scores == again.scores).all()
+        if found.explained is not None:
+            cec, members = found.explained(label, people.financial[tested]), rows.test_protected
+            assert np.isnan(cec[~members]).all()
+            assert np.isfinite(cec[members]).mean() > 0.9
+            assert ((cec[members] >= 0) & (cec[members] <= 1)).all()
+            bare = np.zeros((len(label), 2))
+            assert not np.array_equal(found.explained(label, bare), cec), "applicants are matched by these columns"
+        assert (found.explained is None) == (name not in EXPLAINED)
 
     def test_every_name_is_offered_once(self):
         offered = [name for method in METHODS.values() for name in method.mitigations]
@@ -175,10 +189,11 @@ def test_the_stage_tells_the_means_of_each_group_beside_the_reference_group(plac
     assert set(pairs["mitigation"]) == {"hardt"}
     of_black = pairs[pairs["group"] == "Black"].set_index("quantity")
     assert list(of_black.index) == list(algorithm.QUANTITIES)
-    told = of_black.drop("auc")
+    told = of_black.drop(["auc", "cec"])
     assert (told["low"] <= told["difference"]).all()
     assert (told["difference"] <= told["high"]).all()
     assert of_black.loc["auc", "reason"] == algorithm.NO_SCORES
+    assert of_black.loc["cec", "reason"] == algorithm.UNEXPLAINED
     assert set(of_black["frontier"]) <= {"dominated", "not_dominated", "cannot_tell"}
     assert (set(pairs["comparable_by"]), set(pairs["margin"])) == ({"auc"}, {0.02})
     assert 0 < of_black["drawn"].iloc[0] < 1, "some of these decisions are drawn"
@@ -209,7 +224,7 @@ def test_the_report_has_a_row_for_each_mitigation_and_reasons_below():
     beside = tables(section(Material(made.settings, made.measures, {**made.tables, **both})))[1]
     minus = "\N{MINUS SIGN}"
     assert [cell.text for cell in beside.rows[0]] == [
-        *("race", "Black", "dir", "none", f"{minus}0.104 [{minus}0.160, {minus}0.050]", "none", "none", "none"),
+        *("race", "Black", "dir", "none", f"{minus}0.104 [{minus}0.160, {minus}0.050]", *["none"] * 4),
         *("cannot tell", "yes"),
     ]
     assert "accuracy lower by less than 0.01" in beside.note

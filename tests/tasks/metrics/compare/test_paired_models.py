@@ -31,10 +31,10 @@ PEOPLE = People(np.zeros((N, 1)), CELL >= 2, CELL % 2 == 1, np.zeros((N, 0)))
 FOLD = np.tile(np.arange(N) % FOLDS, (1, 1))
 
 
-def model(decided, scores=None):
+def model(decided, scores=None, cec=None):
     """A model with one repeat, or with several in rows."""
     rows = np.atleast_2d(np.asarray(decided, np.float64))
-    return OutOfFold(rows, None if scores is None else np.atleast_2d(scores), np.repeat(FOLD, len(rows), axis=0))
+    return OutOfFold(rows, None if scores is None else np.atleast_2d(scores), np.repeat(FOLD, len(rows), axis=0), cec)
 
 
 def planted(rng, shares, same=0.6):
@@ -103,11 +103,11 @@ def test_equal_models_differ_by_exactly_nothing_and_the_order_of_models_changes_
     scores = rng.random((1, N))
     models = [model(first, scores), model(first, scores), model(second, scores)]
     both = resampled(PEOPLE, models, np.random.default_rng(2), 300)
-    for name in set(QUANTITIES) - {"flips"}:
+    for name in set(QUANTITIES) - {"flips", "cec"}:
         found = difference(both, name, 0, 1)
         assert (found.value, found.low, found.high, found.p) == (0, 0, 0, 1), name
     other = resampled(PEOPLE, [models[0], models[2], models[1]], np.random.default_rng(2), 300)
-    for name in set(QUANTITIES) - {"flips"}:
+    for name in set(QUANTITIES) - {"flips", "cec"}:
         assert difference(both, name, 0, 2) == difference(other, name, 0, 1)
 
 
@@ -116,7 +116,7 @@ def test_quantities_are_those_of_the_libraries():
     first, second = planted(rng, (FIRST, SECOND))
     scores = np.round(rng.random(N) + first, 1)
     both = resampled(PEOPLE, [model(first), model(second, scores)], rng, 50)
-    point = {name: both.points[name][1, 0] for name in set(QUANTITIES) - {"flips"}}
+    point = {name: both.points[name][1, 0] for name in set(QUANTITIES) - {"flips", "cec"}}
     known = performance(PEOPLE.label, PEOPLE.protected, second, None)
     assert point["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(PEOPLE.label, second))
     assert (point["eo_gap"], abs(point["sp_gap"])) == pytest.approx((known.eo_gap, known.sp_gap))
@@ -145,6 +145,30 @@ def test_flips_are_those_of_the_nearest_reference_applicant_and_cover_their_true
     same = resampled(people, [model(CELL >= 2)] * 2, rng, 20)
     assert same.points["flips"][0, 0] == 0, "who has the same outcome is decided alike"
     assert np.isnan(difference(resampled(PEOPLE, [model(CELL >= 2)] * 2, rng, 20), "flips", 0, 1).value)
+
+
+def test_intervals_of_consistency_cover_the_known_difference_of_two_models():
+    """Scores of five repeats hang together, a tenth of the members has none, and reference applicants never have."""
+    rng, runs, covered, halves = np.random.default_rng(13), 200, 0, []
+    decided = np.tile(rng.random(N) < 0.5, (5, 1))
+
+    def scored(mean, lot):
+        """CEC by repeat: what an applicant has in all of them, and noise of each."""
+        scores = np.clip(mean + 0.1 * lot + 0.05 * rng.normal(size=(5, N)), 0, 1)
+        return np.where((CELL % 2 == 1) & (rng.random(N) < 0.9), scores, np.nan)
+
+    for _ in range(runs):
+        lot = rng.normal(size=N)
+        first, second = (model(decided, cec=scored(mean, lot)) for mean in (0.45, 0.5))
+        found = difference(resampled(PEOPLE, [first, second], rng, 200), "cec", 0, 1)
+        covered += found.low <= 0.05 <= found.high
+        halves.append((found.high - found.low) / 2)
+    assert covered >= 180
+    assert np.mean(halves) < 0.05, "the difference is seen"
+    same = difference(resampled(PEOPLE, [first, first], rng, 50), "cec", 0, 1)
+    assert (same.value, same.low, same.high, same.p) == (0, 0, 0, 1)
+    unexplained = resampled(PEOPLE, [first, model(decided)], rng, 20)
+    assert np.isnan(difference(unexplained, "cec", 0, 1).value)
 
 
 def test_a_drawn_decision_counts_by_its_probability():

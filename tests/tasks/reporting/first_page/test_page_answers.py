@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from test_decide_page import runs
 
 from schemas.questions import QUESTIONS, STATES
+from schemas.tables.verdicts import unit_of
 from schemas.terms import State, Theory
-from tasks.reporting.charts.values import MINUS
-from tasks.reporting.first_page.answers import RELIABILITY, questions, rates_of
+from tasks.reporting.charts.values import MINUS, Mark, number, value_text
+from tasks.reporting.first_page.answers import RELIABILITY, effect_of, questions, rates_of
 from tasks.reporting.first_page.facts import Finding, GraphTests, Group, Groups, LeftOut, Run
 from tasks.reporting.first_page.page import decide
+from tasks.reporting.question_pages.data import SCALES
 
 ENDS = re.compile(rf"\(([+{MINUS}]?[\d.]+) to ([+{MINUS}]?[\d.]+)\)")
 ALIKE = Theory.SIMILAR_APPLICANTS
@@ -113,6 +115,19 @@ def test_the_rows_of_boston():
     assert rows[2].sentence == "This method was switched off."
     assert rows[2].against == "Not run"
     assert rows[4].sentence == "Not shown to vary more between groups than inside one."
+
+
+@pytest.mark.parametrize("value", [0.575, 0.285, 0.145, 0.265, 0.2650004, 0.2649996, 0.255])
+def test_sentence_chart_and_terminal_round_a_number_alike(value):
+    """0.575 is 57.499999999999993 points and was printed as 57 here and as 58 there."""
+    known = {"value": value, "low": value - 0.1, "high": value + 0.1}
+    run = one((-13, -20, -6), OUTSIDE)
+    printed = effect_of(ALIKE, BLACK, row(ALIKE, "Black", OUTSIDE, **known), Groups(run))
+    scale = SCALES["points"]
+    mark = Mark(label="", value=scale.of(value), low=-99, high=99)
+    assert value_text(mark, scale.unit) == number(printed.value, signed=True)
+    terminal, _ = unit_of({**known, "measure": "adjusted_effect", "theory": ALIKE, "scale": "linear"})
+    assert terminal(-value) == f"{printed.value:+.0f}"
 
 
 def test_a_causal_model_and_a_path_say_what_would_be():

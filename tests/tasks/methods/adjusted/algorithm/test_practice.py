@@ -44,6 +44,59 @@ def test_ratios_by_quantile_of_the_score_are_those_of_solas(share, theirs):
     assert impact_ratio(counts_of(approved_by_score(SCORE, share)), 0.95).value == pytest.approx(theirs, abs=1e-9)
 
 
+SOLAS_EXAMPLE = {
+    # group: approved, people, the same of its reference; adverse impact ratio; odds ratio; pooled SMD of the score
+    "Black": ((141, 340, 1854, 3623), 0.810398819722064, 0.676058284952269, 0.2921451779202927),
+    "Asian": ((243, 327, 1854, 3623), 1.452168878596241, 2.760228848821082, -0.7096008677558952),
+    "Native American": ((9, 20, 1854, 3623), 0.879368932038835, 0.780670785525154, 0.2877621925866193),
+    "Hispanic": ((167, 508, 2072, 3808), 0.604171100234092, 0.410319410319410, 0.4382509437760054),
+    "Female": ((414, 1034, 808, 1622), 0.803746864048107, 0.672700415202811, 0.1733036658608066),
+}
+"""Of the mortgages in the notebook of calculations of solas-ai 0.6.0, by the package: the best half is approved."""
+SOLAS_MOMENTS = {
+    "Black": (0.04748592234411765, 0.0018036325476394864),
+    "Asian": (0.04516462534862386, 0.0030857247650564225),
+    "Native American": (0.04748728935, 0.002713356501928063),
+    "Hispanic": (0.047666742744094485, 0.002001495317976802),
+    "Female": (0.04726822974371373, 0.0020455561804888747),
+    "White": (0.04683256139138835, 0.0022727187710210477),
+    "Non-Hispanic": (0.046634410712447484, 0.0023987869962734513),
+    "Male": (0.046873380542540075, 0.002415047051490521),
+}
+"""Mean and standard deviation of the predicted rate in each group there."""
+SOLAS_QUANTILES = {
+    # the best tenth is approved
+    (13, 340, 317, 3623): 0.43699202078307664,
+    (91, 327, 317, 3623): 3.1805535457606187,
+    (1, 20, 317, 3623): 0.5714511041009463,
+    (15, 508, 409, 3808): 0.2749167356525422,
+    (66, 1034, 153, 1622): 0.6766791823112223,
+}
+
+
+def values_with(n, mean, deviation):
+    """``n`` values with that mean and standard deviation."""
+    grid = np.linspace(-1, 1, n)
+    return mean + deviation * (grid - grid.mean()) / grid.std(ddof=1)
+
+
+@pytest.mark.parametrize("group", SOLAS_EXAMPLE)
+def test_the_example_of_solas_has_its_figures(group):
+    counts, ratio, odds, standardised = SOLAS_EXAMPLE[group]
+    assert impact_ratio(counts, 0.95).value == pytest.approx(ratio, abs=1e-9)
+    assert odds_ratio(counts, 0.95).value == pytest.approx(odds, abs=1e-9)
+    other = {"Hispanic": "Non-Hispanic", "Female": "Male"}.get(group, "White")
+    values = [values_with(n, *SOLAS_MOMENTS[name]) for n, name in ((counts[1], group), (counts[3], other))]
+    members = np.repeat([True, False], [counts[1], counts[3]])
+    found = standardised_difference(np.concatenate(values), members, ~members, 0.95)
+    assert found.value == pytest.approx(standardised, abs=1e-9)
+
+
+@pytest.mark.parametrize(("counts", "ratio"), SOLAS_QUANTILES.items())
+def test_the_best_tenth_of_the_example_has_the_ratios_of_solas(counts, ratio):
+    assert impact_ratio(counts, 0.95).value == pytest.approx(ratio, abs=1e-9)
+
+
 def test_exchanged_groups_change_the_sign_of_a_standardised_difference_alone():
     own, other = (standardised_difference(SCORE, *masks, 0.95) for masks in ((BLACK, ~BLACK), (~BLACK, BLACK)))
     assert own.value == -other.value
