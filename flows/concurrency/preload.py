@@ -17,6 +17,5 @@ from tasks.pipeline.validation import prepare_engine  # noqa: E402
 
 prepare_engine()
 gc.enable()
-gc.collect()
 gc.freeze()  # workers collect what they make, and not what is loaded: a fifth of the time of the stage measure
 atexit.register(gc.unfreeze)  # what is frozen at the end counts as leaked, and bindings print forty lines about it
