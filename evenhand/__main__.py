@@ -12,9 +12,9 @@ def main() -> None:
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if "PYTHONPATH" in os.environ and paths[0] != root:
         os.environ["PYTHONPATH"] = os.pathsep.join([root, *(path for path in paths if path)])
-    from flows.cli.__main__ import main as command
+    from flows.cli.__main__ import run
 
-    command()
+    run()
 
 
 if __name__ == "__main__":

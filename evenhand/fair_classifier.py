@@ -253,7 +253,7 @@ class _Trained:
         return cls(imaginer, case, fitted.predictor, fitted.scales)
 
     def _mediation(self, rows: Rows, category: Any) -> Mediation:
-        from tasks.counterfactuals.algorithm.gan.training import some  # loads torch
+        from tasks.numerics.encoding import some
 
         template = self.case.rows
         parts = []

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+from threadpoolctl import threadpool_limits
 
 from schemas.audit.spec import AuditSpec
 from tasks.numerics.arrays import Bools
@@ -28,10 +29,11 @@ def call_plainly(
     for step in steps:
         other_tables = {name: parts for name, parts in tables.items() if name not in {t.name for t in step.unread}}
         arguments = [pa.concat_tables(other_tables.get(t.name) or [t.empty()]) for t in step.stage.reads]
-        produced: Produced = step.stage.function(*arguments, settings=step.settings)
-        rows_in = produced.rows_in if produced.rows_in is not None else arguments[0].num_rows
-        for name, table in keep(step, produced, rows_in).items():
-            tables.setdefault(name, []).append(table)
+        with threadpool_limits(1, user_api="blas"):  # as ``Stage.run``
+            produced: Produced = step.stage.function(*arguments, settings=step.settings)
+            rows_in = produced.rows_in if produced.rows_in is not None else arguments[0].num_rows
+            for name, table in keep(step, produced, rows_in).items():
+                tables.setdefault(name, []).append(table)
     return tables
 
 

@@ -1,6 +1,8 @@
 """Entry point of ``evenhand`` and ``python -m flows.cli``: signals first, as loading the command takes a second."""
 
 import gc
+import threading
+from typing import NoReturn
 
 from flows.supervision.shutdown import watch_signals
 
@@ -14,5 +16,18 @@ def main() -> None:
     command.main()
 
 
+def run() -> NoReturn:
+    """Run the command, and end this process with it."""
+    code = 0
+    try:
+        main()
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as the interpreter does
+    from flows.cli.main import end
+
+    end(code)
+
+
 if __name__ == "__main__":
-    main()
+    run()

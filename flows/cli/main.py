@@ -8,7 +8,7 @@ import warnings
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from pydantic.warnings import UnsupportedFieldAttributeWarning
@@ -241,12 +241,20 @@ def main() -> None:
     code = stoppable(_code)
     if code not in (ExitCode.WITHIN, ExitCode.OUTSIDE, ExitCode.INCONCLUSIVE):
         # after an error Prefect still holds frames with DuckDB objects, whose bindings would print forty lines of
-        # leaks over the message while the interpreter ends: run the exit handlers, and end without that
-        atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+        # leaks over the message while the interpreter ends
+        end(code)
     sys.exit(code)
+
+
+def end(code: int) -> NoReturn:
+    """Run the exit handlers, and end without freeing what is loaded, which takes half a second."""
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError as error:
+            code = _UNREAD if isinstance(error, BrokenPipeError) else ExitCode.INFRASTRUCTURE
+    os._exit(code)
 
 
 def _code() -> int:

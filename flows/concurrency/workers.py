@@ -332,6 +332,9 @@ def _end_server_at_exit() -> None:
 
 
 def _end_server() -> None:
+    """Kill it, as no worker is left: to free what it has loaded takes it a second."""
     server: Any = forkserver._forkserver
     with suppress(OSError):  # a command that was stopped has killed it, and waited for it
+        if server._forkserver_pid is not None:
+            os.kill(server._forkserver_pid, signal.SIGKILL)
         server._stop()

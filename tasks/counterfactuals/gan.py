@@ -18,10 +18,10 @@ from tasks.counterfactuals.algorithm.conditional import FEWEST_ROWS, QuantileMap
 from tasks.counterfactuals.algorithm.diagnostics import Convergence, convergence, log_loss_alone
 from tasks.counterfactuals.algorithm.gan import training
 from tasks.counterfactuals.algorithm.gan.networks import GanSettings
-from tasks.counterfactuals.algorithm.gan.training import Categories, GanDivergedError, Imaginer, some, train
+from tasks.counterfactuals.algorithm.gan.training import Categories, GanDivergedError, Imaginer, train
 from tasks.counterfactuals.stage_settings import GeneratorSettings
 from tasks.numerics.arrays import Floats, Longs
-from tasks.numerics.encoding import Columns
+from tasks.numerics.encoding import Columns, some
 from tasks.numerics.networks.training import Checkpoint, of_bytes, to_bytes
 from tasks.numerics.problem import Mediation
 from tasks.pipeline.progress import progress, stop_requested

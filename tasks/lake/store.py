@@ -276,11 +276,13 @@ class Lake:
         """
         file = self.check(artifact.path, artifact.sha256)
         try:
-            table = pq.read_table(file, columns=columns, partitioning=None)
+            with pq.ParquetFile(file) as content:  # read_table loads pandas
+                table = content.read(columns=columns)
         except pa.ArrowException as error:
             raise self.altered(artifact.path) from error
         except OSError as error:
             raise InfrastructureError(f"{file} could not be read: {error.strerror or error}") from error
+        table = table if columns is None else table.select(columns)
         return _with_keys_now(table) if artifact.table in TABLES_BEFORE else table
 
     def publish(

@@ -35,6 +35,16 @@ class Columns:
         return Columns(self.names, self.kinds, self.categories, self.values[chosen], self.logged)
 
 
+def some(columns: Columns, places: Sequence[int]) -> Columns:
+    """Some of the columns, by their places."""
+    return Columns(
+        tuple(columns.names[at] for at in places),
+        tuple(columns.kinds[at] for at in places),
+        tuple(columns.categories[at] for at in places),
+        columns.values[:, list(places)],
+    )
+
+
 def one_hot(columns: Columns) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     """An input for each category, and one for each column without categories.
 

@@ -1,10 +1,9 @@
 """Checks of the decision's direction and of leakage."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from schemas.audit.column import ColumnSpec
@@ -14,6 +13,9 @@ from schemas.tables.applications import DECISION_DIRECTION, LEAKAGE
 from schemas.terms import Kind
 from tasks.numerics.arrays import Floats
 from tasks.preprocessing.algorithm import LEAST, STOPS, WARNS, association, direction
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # --------------------------------------------------------------------------------------------------------------------
 # Check of the decision column by columns with a direction: its table, and its result in words.
@@ -26,7 +28,7 @@ Row = Mapping[str, Any]
 """The row of the table."""
 
 
-def check(frame: pd.DataFrame, columns: Mapping[str, ColumnSpec], signs: Mapping[str, int] | None) -> pa.Table:
+def check(frame: "pd.DataFrame", columns: Mapping[str, ColumnSpec], signs: Mapping[str, int] | None) -> pa.Table:
     """Hold the columns with a direction against the lender's decisions.
 
     Args:
@@ -47,7 +49,7 @@ def check(frame: pd.DataFrame, columns: Mapping[str, ColumnSpec], signs: Mapping
     )
 
 
-def _numbers(values: pd.Series, column: ColumnSpec) -> Floats:
+def _numbers(values: "pd.Series", column: ColumnSpec) -> Floats:
     """A column as numbers: categories by their order, or else the alphabet; NaN where missing."""
     if column.type is not Kind.CONTINUOUS:
         order = column.order or tuple(sorted(values.dropna().unique()))
@@ -97,7 +99,7 @@ MOST_ROWS: Final = 100_000
 FILLED, VALUE, COMMON = "filled_in", "value", "most_common"
 
 
-def check_leakage(frame: pd.DataFrame, columns: Mapping[str, ColumnSpec], allowed: Collection[str]) -> pa.Table:
+def check_leakage(frame: "pd.DataFrame", columns: Mapping[str, ColumnSpec], allowed: Collection[str]) -> pa.Table:
     """Holds every column alone against the lender's decisions.
 
     Args:

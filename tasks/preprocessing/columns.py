@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -89,6 +88,8 @@ def without_copies(applications: pa.Table, copied_rows: pa.Table) -> pa.Table:
 
 def cells_of(applications: pa.Table, groups: Iterable[Ints]) -> list[Ints]:
     """Codes of every cell but the identifiers, and of the groups: what copies are equal in."""
+    import pandas as pd  # every command imports this module
+
     names = [name for name in applications.column_names if name not in ("row_id", "source_row")]
     columns = [pd.factorize(applications[name].to_pandas(), use_na_sentinel=False)[0] for name in names]
     return [*(column.astype(np.int32) for column in columns), *groups]

@@ -5,10 +5,9 @@ Rows are encoded here once. The table ``encodings`` records the meaning of each 
 
 import json
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from schemas.audit.column import ColumnSpec
@@ -37,6 +36,9 @@ from tasks.numerics.arrays import Bools, Longs
 from tasks.pipeline.stage import Keeping, Produced, stage
 from tasks.preprocessing import algorithm, checks
 from tasks.preprocessing.columns import cells_of, columns_of, encoded_features, groups_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 IMPUTED = "(missing)"
 """The level of a nominal column that stands for a missing value, where those are imputed."""
@@ -152,7 +154,7 @@ def _refused_copies(rows: pa.Table) -> pa.Table:
     )
 
 
-def _lacking(frame: pd.DataFrame, names: list[str]) -> pa.Table:
+def _lacking(frame: "pd.DataFrame", names: list[str]) -> pa.Table:
     """Missing values and decisions: a row for every feature and reason, and one for any of them."""
     gone, exempt = frame[names].isna().to_numpy(dtype=bool), frame["exempt"].notna().to_numpy()
     favourable = frame["favourable"].to_numpy(dtype=bool)
@@ -175,8 +177,10 @@ def _lacking(frame: pd.DataFrame, names: list[str]) -> pa.Table:
     return table.filter(np.append(result.flagged[:-1] > 0, True))
 
 
-def _named(frame: pd.DataFrame, names: list[str]) -> Longs:
+def _named(frame: "pd.DataFrame", names: list[str]) -> Longs:
     """``(n,)`` number of the column that the refusal of each row names: the exempt one, else the first missing one."""
+    import pandas as pd
+
     if frame.empty or not names:
         return np.zeros(len(frame), np.int64)
     first: Longs = frame[names].isna().to_numpy().argmax(axis=1)
@@ -185,7 +189,7 @@ def _named(frame: pd.DataFrame, names: list[str]) -> Longs:
     return np.where(places < 0, first, places)
 
 
-def _complete(once: pa.Table, frame: pd.DataFrame, names: list[str]) -> tuple[pd.DataFrame, pa.Table]:
+def _complete(once: pa.Table, frame: "pd.DataFrame", names: list[str]) -> "tuple[pd.DataFrame, pa.Table]":
     """Complete rows, and refusals of the others: exempt where the spec's texts declare it, else missing.
 
     Args:
@@ -223,7 +227,7 @@ def _complete(once: pa.Table, frame: pd.DataFrame, names: list[str]) -> tuple[pd
     return frame if complete.all() else frame[complete], refusals
 
 
-def _imputed(values: pd.Series, column: ColumnSpec) -> pd.Series:
+def _imputed(values: "pd.Series", column: ColumnSpec) -> "pd.Series":
     """Median of numbers and ordered categories, an extra level elsewhere. A labelled sensitivity run only."""
     if not values.isna().any():
         return values
@@ -239,7 +243,7 @@ def _imputed(values: pd.Series, column: ColumnSpec) -> pd.Series:
     return values.fillna(values.mode()[0] if column.type is Kind.BINARY else IMPUTED)
 
 
-def _encoders(values: pd.Series, name: str, column: ColumnSpec) -> Iterator[dict[str, Any]]:
+def _encoders(values: "pd.Series", name: str, column: ColumnSpec) -> Iterator[dict[str, Any]]:
     """A row of ``encodings`` for each encoded column that a source column becomes."""
     low, high = column.plausible
     below = 0 if low is None else int((values < low).sum())

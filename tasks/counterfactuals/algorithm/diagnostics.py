@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,13 @@ from sklearn.preprocessing import StandardScaler
 
 from schemas.terms import Kind
 from tasks.counterfactuals.algorithm.conditional import fit_mean, fit_quantiles, inputs_of, residuals
-from tasks.counterfactuals.algorithm.gan.training import TERMS, some
 from tasks.numerics.arrays import Bools, Floats, Longs
-from tasks.numerics.encoding import Columns
-from tasks.numerics.networks.training import Checkpoint
+from tasks.numerics.encoding import Columns, some
 from tasks.numerics.problem import LEAKS, Mediation, leaks
 from tasks.numerics.statistics.regression import ENOUGH
+
+if TYPE_CHECKING:
+    from tasks.numerics.networks.training import Checkpoint  # loads torch, and most audits train no network
 
 # --------------------------------------------------------------------------------------------------------------------
 # Distributions of the features of a group, real and counterfactual: quantiles and shares of categories.
@@ -74,6 +75,11 @@ SETTLED_RECONSTRUCTION: Final = 0.05
 """Squared error per input of a mediator, on its scale of 1. Above it the observed mediators are not found again."""
 
 
+TERMS: Final = ("reconstruction", "log_loss", "accuracy")
+"""Last axis of a history ``(epoch, s, 3)``: squared error of the observed mediators, and how well the discriminator
+picks them out, batch normalisation as it is used."""
+
+
 @dataclass(frozen=True)
 class Convergence:
     """Of each network over the last tenth of its epochs, ``(s,)``."""
@@ -87,7 +93,7 @@ class Convergence:
     converged: Bools
 
 
-def convergence(checkpoint: Checkpoint, inputs: int, alone: float) -> Convergence:
+def convergence(checkpoint: "Checkpoint", inputs: int, alone: float) -> Convergence:
     """Judge a training by the end of its history.
 
     Args:

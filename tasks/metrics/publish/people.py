@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -31,6 +30,9 @@ from tasks.metrics.publish.algorithm.populations import (
 )
 from tasks.metrics.publish.algorithm.profiles import Policy, small
 from tasks.numerics.arrays import Bools, Longs
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # --------------------------------------------------------------------------------------------------------------------
 # The records of the source: applications and refused rows that are kept, each for itself, and the others by kind.
@@ -61,12 +63,12 @@ class SourceTables:
 class Records:
     """Records in one order."""
 
-    frame: pd.DataFrame
+    frame: "pd.DataFrame"
     """Index ``row_id``, or the kind. Columns: stage, reason, column of the refusal (null where used), favourable,
     ``applied`` and ``weight``, the number of records that a row stands for."""
-    groups: pd.DataFrame
+    groups: "pd.DataFrame"
     """Group of each by attribute; index and order of ``frame``."""
-    applications: pd.DataFrame
+    applications: "pd.DataFrame"
     """Of applications: ``favourable``, ``exempt`` and the features; index ``row_id``."""
 
     @classmethod
@@ -81,6 +83,8 @@ class Records:
         Raises:
             IntegrityError: more applications are refused than the counts say.
         """
+        import pandas as pd
+
         columns = ["row_id", "favourable", "exempt", *features]
         applications = tables.applications.select(columns).to_pandas().set_index("row_id").sort_index()
         wide = _groups(tables.memberships, applications.index, names)
@@ -103,14 +107,16 @@ class Records:
         return cls(frame, pd.concat([wide, whose, theirs]).fillna(UNKNOWN), applications)
 
 
-def _groups(memberships: pa.Table, ids: "pd.Index[Any]", names: Sequence[str]) -> pd.DataFrame:
+def _groups(memberships: pa.Table, ids: "pd.Index[Any]", names: Sequence[str]) -> "pd.DataFrame":
     own_memberships = memberships.filter(pc.is_in(memberships["row_id"], value_set=pa.array(ids, pa.string())))
     wide = own_memberships.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group")
     return wide.reindex(index=ids, columns=list(names))
 
 
-def _lines(tables: SourceTables, applications: pd.DataFrame, features: list[str]) -> pd.DataFrame:
+def _lines(tables: SourceTables, applications: "pd.DataFrame", features: list[str]) -> "pd.DataFrame":
     """Stage, reason, column and the decision as the refusal has it, of each application; null of one that is used."""
+    import pandas as pd
+
     lines = pd.DataFrame(None, index=applications.index, columns=[*_LINE, "favourable"], dtype=object)
     by_code = pc.any(pc.is_in(tables.refusal_counts["reason"], value_set=pa.array(_LACKING))).as_py()
     gone = applications[features].isna().to_numpy()
@@ -129,8 +135,10 @@ def _lines(tables: SourceTables, applications: pd.DataFrame, features: list[str]
     return lines
 
 
-def _others(counts: pa.Table, lines: pd.DataFrame, names: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _others(counts: pa.Table, lines: "pd.DataFrame", names: list[str]) -> "tuple[pd.DataFrame, pd.DataFrame]":
     """Kinds of refused rows that are no applications, as ``Records.frame``, and their groups."""
+    import pandas as pd
+
     long = counts.to_pandas()
     long["column"] = long["column"].fillna("")
     whose = ["stage", "kind"]
@@ -152,8 +160,10 @@ def _others(counts: pa.Table, lines: pd.DataFrame, names: list[str]) -> tuple[pd
     return remaining_lines.assign(favourable=remaining_lines["favourable"].astype("boolean")), wide[remaining > 0]
 
 
-def _keys(frame: pd.DataFrame, columns: list[str]) -> pd.Series:
+def _keys(frame: "pd.DataFrame", columns: list[str]) -> "pd.Series":
     """What rows of one kind have alike, as one text: pandas joins no missing value to another."""
+    import pandas as pd
+
     texts = [frame[name].astype(object).where(frame[name].notna(), "\x00").astype(str) for name in columns]
     joined = pd.Series("", index=frame.index)
     for text in texts:
@@ -251,6 +261,8 @@ def kinds_of(marked: Marked) -> tuple[Longs, Longs, Longs]:
 
     A kind is alike in groups, places and events.
     """
+    import pandas as pd
+
     packed = np.packbits(np.column_stack([*marked.bases.values(), *marked.events.values()]), axis=1)
     bits = {f"marks {number}": packed[:, number] for number in range(packed.shape[1])}
     frame = pd.DataFrame({**marked.codes, **bits})
@@ -302,15 +314,15 @@ def lacking_place(feature: str, reason: str) -> Place:
 class Crowd:
     """The records of the source, in one order."""
 
-    frame: pd.DataFrame
+    frame: "pd.DataFrame"
     """As ``Records.frame``: an application, or a kind of other refused rows."""
-    groups: pd.DataFrame
+    groups: "pd.DataFrame"
     """Group of each record by attribute; index and order of ``frame``."""
-    decided: pd.DataFrame
+    decided: "pd.DataFrame"
     """By decision maker: whether a record was approved; null where it was not decided, or not readably."""
-    used_by: pd.DataFrame
+    used_by: "pd.DataFrame"
     """By decision maker: whether a record is among its decisions."""
-    lacks: pd.DataFrame
+    lacks: "pd.DataFrame"
     """By feature: whether an application lacks it; and ``exempt``."""
     protected: tuple[Protected, ...]
 
@@ -386,6 +398,8 @@ class Crowd:
     @cached_property
     def _first(self) -> Longs:
         """Number of each record's line, -1 where it is used, ``(rows,)``."""
+        import pandas as pd
+
         if not self.lines:
             return np.full(len(self.frame), -1, dtype=np.int64)
         line_index = pd.MultiIndex.from_tuples(self.lines)
@@ -493,7 +507,7 @@ class Earlier:
     """Rows of its publication."""
     kinds: Sequence[Row]
     """Rows of ``PUBLICATION_KINDS``."""
-    kind_of: pd.Series
+    kind_of: "pd.Series"
     """Kind of each row of its source, by ``row_id``."""
 
     def called(self, attribute: str) -> str:

@@ -46,4 +46,6 @@ def test_the_bench_names_its_steps_and_leaves_targets_to_the_full_size() -> None
     assert rows["all stages"]["cpu_s"] == pytest.approx(
         sum(row["cpu_s"] for what, row in rows.items() if what.startswith("  "))
     )
+    short = rows["all stages, short report of a back-fill"]
+    assert short["cpu_s"] < rows["all stages"]["cpu_s"]
     assert {row["target"] for row in rows.values()} == {None}

@@ -8,9 +8,9 @@ import torch
 
 from schemas.errors import DataQualityError, IntegrityError, SpecError
 from schemas.terms import Kind
-from tasks.counterfactuals.algorithm.diagnostics import against_truth, convergence, log_loss_alone
+from tasks.counterfactuals.algorithm.diagnostics import TERMS, against_truth, convergence, log_loss_alone
 from tasks.counterfactuals.algorithm.gan.networks import PAPER, GanSettings
-from tasks.counterfactuals.algorithm.gan.training import TERMS, GanDivergedError, train
+from tasks.counterfactuals.algorithm.gan.training import GanDivergedError, train
 from tasks.ingest.synthetic.algorithm.lending import Synthetic, synthetic
 from tasks.numerics.encoding import Columns
 from tasks.numerics.networks.training import Checkpoint

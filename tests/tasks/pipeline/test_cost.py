@@ -4,13 +4,20 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from conftest import loans, spec_of
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from tasks.in_memory import call_plainly
 from tasks.pipeline import resources
 from tasks.pipeline.resources import cpu_seconds, measured
+from tasks.pipeline.stage import Produced
+from tasks.plan import plan
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the peak is the process's")
 
@@ -75,3 +82,17 @@ def test_the_peak_counts_a_process_that_the_stage_starts_and_none_that_was_there
         before.stdout.close()  # type: ignore[union-attr]
     grown = both["peak_memory_mb"] - alone["peak_memory_mb"]
     assert 280 < grown < 500
+
+
+def test_a_stage_that_is_called_plainly_computes_on_one_thread_as_in_an_audit(tmp_path: Path) -> None:
+    loans(60).to_csv(tmp_path / "loans.csv", index=False)
+    threads: list[int] = []
+
+    def keep(_: object, produced: Produced, __: int) -> Mapping[str, pa.Table]:
+        threads.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return produced.unheld()
+
+    with threadpool_limits(2, user_api="blas"):
+        call_plainly(plan(spec_of(tmp_path)).steps[:2], keep)
+    assert threads
+    assert set(threads) == {1}

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
 
 from schemas.errors import DataQualityError, SpecError
 from schemas.terms import Refusal
+from tasks.counterfactuals.algorithm.diagnostics import TERMS
 from tasks.counterfactuals.algorithm.gan.autograd import AutogradGame
 from tasks.counterfactuals.algorithm.gan.compiled import CompiledGame
 from tasks.counterfactuals.algorithm.gan.networks import (
@@ -24,7 +25,6 @@ from tasks.counterfactuals.algorithm.gan.networks import (
     softened,
 )
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
-from tasks.numerics.encoding import Columns
 from tasks.numerics.networks.perceptron import chosen_device, digest_of, one_thread
 from tasks.numerics.networks.training import Checkpoint, Side, restore, take
 from tasks.numerics.problem import Mediation, require_trainable
@@ -112,16 +112,6 @@ def drawn(category: Ints | Longs, most: int | None, fewest: int, rng: np.random.
     return np.sort(np.concatenate(chosen))
 
 
-def some(columns: Columns, places: Sequence[int]) -> Columns:
-    """Some of the columns, by their places."""
-    return Columns(
-        tuple(columns.names[at] for at in places),
-        tuple(columns.kinds[at] for at in places),
-        tuple(columns.categories[at] for at in places),
-        columns.values[:, list(places)],
-    )
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # Trained generators in use: counterfactual mediators of applicants in every category, once per network.
 
@@ -166,11 +156,6 @@ class Imaginer:
 #
 # Seed, network and epoch determine the order of the rows of each network. Discriminator and generator alternate on the
 # same batch. An incomplete last batch is left for the next epoch, because batch normalisation of one row is undefined.
-
-
-TERMS: Final = ("reconstruction", "log_loss", "accuracy")
-"""Last axis of a history ``(epoch, s, 3)``: squared error of the observed mediators, and how well the discriminator
-picks them out, batch normalisation as it is used."""
 
 
 class GanDivergedError(DataQualityError):

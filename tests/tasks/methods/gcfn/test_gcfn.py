@@ -17,12 +17,12 @@ from tasks.counterfactuals.algorithm.diagnostics import (
     of_networks,
     typical,
 )
-from tasks.counterfactuals.algorithm.gan.training import categories, drawn, some
+from tasks.counterfactuals.algorithm.gan.training import categories, drawn
 from tasks.ingest.synthetic.algorithm.lending import Synthetic, synthetic
 from tasks.methods.gcfn.algorithm import detection as gcfn
 from tasks.methods.gcfn.algorithm.detection import Mediated
 from tasks.methods.gcfn.settings import GcfnSettings
-from tasks.numerics.encoding import Columns
+from tasks.numerics.encoding import Columns, some
 from tasks.numerics.problem import ALL_COVARIATES, Applicants, FeasibilityGraph, Problem
 
 DEFAULT = GcfnSettings()
