@@ -182,7 +182,7 @@ RULES: Final = (
     Switch("codes: among dates", _everywhere(codes.date_sentinels, lambda dates: {}), None),
     Switch("dates", _everywhere(dates.guess, lambda *_, **__: {}), "01"),
     Switch("dates: names of months", _set(dates, _NAMED=()), None),
-    Switch("dates: day or month by proof", _no_order_is_proven(), "02"),
+    Switch("dates: day or month by proof", _no_order_is_proven(), None),
     Switch("bands", _everywhere(bands.guess, _nothing), "08"),
 )
 
