@@ -179,10 +179,10 @@ RULES: Final = (
     Switch("numbers or categories: names of amounts", _set(numbers, names_amount=lambda name: False), None),
     Switch("codes: among numbers", _everywhere(codes.sentinels, lambda numbers: {}), "07"),
     Switch("codes: among words and bands", _everywhere(codes.codes_among_words, lambda counts: {}), "07"),
-    Switch("codes: among dates", _everywhere(codes.date_sentinels, lambda dates: {})),
+    Switch("codes: among dates", _everywhere(codes.date_sentinels, lambda dates: {}), None),
     Switch("dates", _everywhere(dates.guess, lambda *_, **__: {}), "01"),
-    Switch("dates: names of months", _set(dates, _NAMED=())),
-    Switch("dates: day or month by proof", _no_order_is_proven(), "02"),
+    Switch("dates: names of months", _set(dates, _NAMED=()), None),
+    Switch("dates: day or month by proof", _no_order_is_proven(), None),
     Switch("bands", _everywhere(bands.guess, _nothing), "08"),
 )
 
