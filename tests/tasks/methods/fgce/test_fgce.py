@@ -106,6 +106,13 @@ def test_by_hand():
     assert tallies[0, 0, "coverage", (at[0], ("denominator", "all"), at[2])] == pytest.approx(1 / 5)
 
 
+def test_the_grid_of_another_cost_ends_at_its_largest():
+    points = [[0.0], [0.0], [0.2], [0.4], [0.6]]
+    problem = problem_of(points, [0] * 5, [1, 1, 1, 0, 0], [0, 0, 0, 1, 1], [1], 0.21, groups=("all",))
+    pricing = recourse.Pricing(problem, FgceSettings(cost="hops"), np.random.default_rng(0))
+    assert pricing.dearest([recourse.search(problem, np.arange(5), pricing.costs)]) == 3
+
+
 def test_evidence_by_hand():
     points = [[0.0], [0.5], [0.4], [0.4], [0.1]]
     found = detect(problem_of(points, [0] * 5, [1, 1, 0, 0, 0], [0, 0, 1, 1, 1], epsilon=0.6, groups=("all",)), k=1)
