@@ -209,4 +209,5 @@ def test_bad_steps_and_bounds_are_errors():
 def test_steps_overshoot_where_the_fewest_that_are_enough_bring_too_much(
     unit: float, gain: float, before: float, required: float, allowed: float, overshoots: bool
 ) -> None:
-    assert _overshoots(unit, gain, before, required, allowed, 1e-9) is overshoots
+    for function in (_overshoots, _overshoots.py_func):  # compiled, and as it is written
+        assert function(unit, gain, before, required, allowed, 1e-9) is overshoots
