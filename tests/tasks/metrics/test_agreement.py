@@ -165,6 +165,8 @@ def test_rates_in_twins_have_exact_intervals_and_as_many_worlds() -> None:
         for of in (lambda rate: 0, lambda rate: rate.twins)
     )
     assert set(TWINS) - never[0] == {"recourse_cost_reference_over_group"}
+    assert never[1] == {"infeasible_share_relabelled"}
+    assert set(TWINS) - never[2] == {"cst_effect", "recourse_cost_reference_over_group"}
     assert always == [set(), {"adjusted_effect", "cst_effect", "st_effect"}, {"cst_effect"}]
     assert {tuple(rate.twins for rate in rates) for rates in TWINS.values()} == {(10, 5, 5)}
 

@@ -106,6 +106,24 @@ def test_by_hand():
     assert tallies[0, 0, "coverage", (at[0], ("denominator", "all"), at[2])] == pytest.approx(1 / 5)
 
 
+def test_the_grid_of_another_cost_ends_at_its_largest():
+    points = [[0.0], [0.0], [0.2], [0.4], [0.6]]
+    problem = problem_of(points, [0] * 5, [1, 1, 1, 0, 0], [0, 0, 0, 1, 1], [1], 0.21, groups=("all",))
+    pricing = recourse.Pricing(problem, FgceSettings(cost="hops"), np.random.default_rng(0))
+    assert pricing.dearest([recourse.search(problem, np.arange(5), pricing.costs)]) == 3
+
+
+def test_a_subgroup_has_the_costs_of_its_own_component():
+    points = [[0.0], [0.1], [0.7], [0.9]]
+    problem = problem_of(points, [0] * 4, [1, 0, 1, 0], [0, 1, 0, 1], epsilon=0.25, groups=("all",))
+    whole = explained(problem, 0, np.array([0.5]), 1)
+    assert whole.cheapest == pytest.approx([0.1, 0.2])
+    for place, number in enumerate(whole.searched.subgroup[whole.searched.at].tolist()):
+        alone = recourse.of_subgroup(whole, number, 1)
+        assert alone.cheapest == pytest.approx(whole.cheapest[[place]])
+        assert alone.paid[:, 0] == pytest.approx(whole.cheapest[[place]])
+
+
 def test_evidence_by_hand():
     points = [[0.0], [0.5], [0.4], [0.4], [0.1]]
     found = detect(problem_of(points, [0] * 5, [1, 1, 0, 0, 0], [0, 0, 1, 1, 1], epsilon=0.6, groups=("all",)), k=1)

@@ -10,6 +10,7 @@ from ranking_in_loops import cost_to_boundary
 from schemas.errors import SpecError
 from tasks.counterfactuals.algorithm import recourse
 from tasks.counterfactuals.algorithm.recourse import Boundary, in_steps, make_actions
+from tasks.methods.raguel.algorithm.modification import _overshoots
 
 QUICK = settings(deadline=None, max_examples=examples(60))
 LOAN = Boundary(np.array([2.0, -1.0]), 0.0)
@@ -192,3 +193,21 @@ def test_bad_steps_and_bounds_are_errors():
         make_actions([1.0], step=-1)
     with pytest.raises(SpecError, match="lower bound lies above"):
         make_actions([1.0], lower=2, upper=1)
+
+
+@pytest.mark.parametrize(
+    ("unit", "gain", "before", "required", "allowed", "overshoots"),
+    [
+        (1.0, 5.0, 2.0, 3.0, 3.5, False),  # one step is enough
+        (1.0, 5.0, 0.5, 3.0, 3.5, False),  # three steps are
+        (2.0, 6.0, 0.5, 3.0, 3.5, True),  # two steps bring 4
+        (2.0, 3.0, 0.5, 3.0, 3.5, False),  # and no more than 3 with the attribute's bounds
+        (0.0, 5.0, 0.5, 3.0, 3.5, False),  # any amount
+        (1.0, 5.0, 3.2, 3.0, 3.5, True),  # the last is not needed
+    ],
+)
+def test_steps_overshoot_where_the_fewest_that_are_enough_bring_too_much(
+    unit: float, gain: float, before: float, required: float, allowed: float, overshoots: bool
+) -> None:
+    for function in (_overshoots, _overshoots.py_func):  # compiled, and as it is written
+        assert function(unit, gain, before, required, allowed, 1e-9) is overshoots
