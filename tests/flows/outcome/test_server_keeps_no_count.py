@@ -21,7 +21,7 @@ from tasks.lake.local_directory import sha256_of
 SMALL = 10
 """People of a group, all of them denied: fewer than the profile publishes."""
 SPEC = FEW.replace("Black: [b]}", "Black: [b], Zulu: [z]}").replace(
-    "verdicts: {limits: null}", "disclosure: {profile: official}"
+    "verdicts: {limits: null}", "disclosure: {profile: official}\nseed: 1"
 )
 _OF_GROUP = re.compile(rf"Zulu\W+(?!withheld)\D{{0,30}}\b{SMALL}\b")
 _NUMBER = re.compile(r"(?<![\w.:,-])\d[\d,]*(?![\w:-]|[.,]\d)")
