@@ -76,12 +76,15 @@ def shaken(
     """
     wrong = []
     lake, before, next_before = place / "lake", place / "before", place / "next"
+    ended = None
     for call, kind in faults:
+        if ended is not None and ended.code == 0:  # it has made all later calls
+            _copy(before, lake)
         _copy(lake, next_before)
         ended = forks.run(words, place, call, kind)
         if ended.met:
             _move(next_before, before)
-        elif before.exists():  # the run before came past this call
+        elif before.exists():  # the run before failed after this call had taken effect, such as a rename
             _copy(before, lake)
             ended = forks.run(words, place, call, kind)
         wrong += [f"{call} {kind}: {fault}" for fault in _faults_of(ended, call, kind)]
