@@ -28,7 +28,7 @@ from flows.partitions.forecast import shipped_seconds
 from flows.partitions.part_spec import spec_to_audit
 from flows.runs.given import given_spec
 from flows.runs.index import run_of
-from flows.runs.record import planned_in, publish, published_read
+from flows.runs.record import planned_in, publish_once, published_read
 from flows.runs.signatures import trusted_signer
 from flows.supervision.failed_audits import Ended, note_failure
 from flows.supervision.presence import in_stage
@@ -99,7 +99,7 @@ def audit(
             done = execution.run(watcher)
             raise_if_stopped()
         if not until:
-            publish(Lake(lake), planned, done, watcher.summary)
+            publish_once(Lake(lake), planned, done, watcher.summary)
             tell_run(f"read {read_words(published_read(Lake(lake), done))}")
     return {"run": planned.run, "partitions": [partition.model_dump(mode="json") for partition in done]}
 

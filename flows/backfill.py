@@ -33,7 +33,7 @@ from flows.outcome.ending import Ending, Name, Subject, checks_of, run_name, wit
 from flows.outcome.run_log import handed_over, in_plain_words, tell_run
 from flows.outcome.run_state import announced, concluded
 from flows.partitions.attempts import Attempt, Recorder, YearsFailedError, YearState, latest, lock_of, summed_up
-from flows.partitions.partition_list import Listed
+from flows.partitions.partition_list import Listed, kept_value
 from flows.partitions.runners import at_a_time, shared_cores, task_runner, task_runners_require_restarts
 from flows.partitions.year_audit import audit_partition, audit_year
 from flows.partitions.year_plan import Asked, Choice, attempts_before, fitted, outlooks
@@ -383,9 +383,10 @@ def audit_of_partition(
 
     It is one task run, or has a sub-flow run with a task run a stage, by the rule of ``least_rows``.
     """
-    parameters = {"spec": spec, "year": year, "lake": lake, "force": force, "listed": listed, "conditions": conditions}
     if listed["rows"] >= least_rows():
-        return _in_sub_flow(parameters)
+        # the server keeps parameters, and everybody who opens it reads them: no count of rows, and no digest of them
+        parameters = {"spec": spec, "year": year, "lake": lake, "force": force, "conditions": conditions}
+        return _in_sub_flow({**parameters, "value": listed["value"]})
     with _working(spec):
         partition, audit_spec = Listed(**listed), validated(AuditSpec, spec)
         return audit_partition(audit_spec, year, partition, Lake(lake), conditions, force).model_dump(mode="json")
@@ -407,8 +408,7 @@ def _in_sub_flow(parameters: dict[str, Any]) -> dict[str, Any]:
     The task run at work is left out of Prefect's context, which would take log and artifacts of the sub-flow for its.
     """
     context = {name: value for name, value in serialize_context().items() if name != "task_run_context"}
-    value = (parameters.get("listed") or {}).get("value", "")
-    name = f"{parameters['spec']['name']} {parameters['year']} {value}".rstrip()
+    name = f"{parameters['spec']['name']} {parameters['year']} {parameters.get('value', '')}".rstrip()
     sub_flow = audit_in_sub_flow.with_options(flow_run_name=name)
     run: Callable[[], Any] = partial(run_flow_sync, sub_flow, parameters=parameters, context=context)
     record: dict[str, Any] = Context().run(run)
@@ -422,17 +422,17 @@ def audit_in_sub_flow(
     lake: str,
     force: bool,
     jobs: int = 1,
-    listed: dict[str, Any] | None = None,
+    value: str = "",
     conditions: str = "",
 ) -> Any:
     """Audit a year, or a partition of it, with a task run a stage; its state has the name of its verdict."""
     with _working(spec):
         audit_spec, opened = validated(AuditSpec, spec), Lake(lake)
         try:
-            if listed is None:
+            if not value:
                 record = audit_year(audit_spec, year, opened, force, jobs, as_tasks=True)
             else:
-                partition = Listed(**listed)
+                partition = kept_value(opened, audit_spec.name, year, value)
                 record = audit_partition(audit_spec, year, partition, opened, conditions, force, as_tasks=True)
         except TooLittleEvidenceError as error:  # which is no failure
             return Completed(name=Name.INCONCLUSIVE.value, message=str(error), data={})

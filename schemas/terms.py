@@ -4,6 +4,7 @@ Scope: enumerations. docs/glossary.md explains them in sentences.
 """
 
 from enum import IntEnum, StrEnum
+from typing import Final
 
 EVERYBODY = "All"
 """What stands for a group in rows about everybody."""
@@ -161,3 +162,7 @@ class ChangeState(StrEnum):
     """The year before was measured otherwise; the reason names the difference."""
     NONE = "none"
     """No state: fewer than four comparable years before it, or no estimate."""
+
+
+SMALLEST: Final = {"internal": 0, "published": 0, "public": 5, "strict": 8, "official": 11}
+"""Fewest people that a profile of disclosure tells of; 0 where it withholds none."""

@@ -289,13 +289,13 @@ def _write(lake: "Lake", run: str, written_files: Mapping[Path, bytes], folder: 
         InfrastructureError: one cannot be written.
     """
     from flows.runs.report_files import note_made, signed_of
+    from tasks.lake.local_directory import Directory
     from tasks.reporting.exports import single_file
 
     contents = {}
     for path, content in written_files.items():
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            Directory(path.parent).write(path.name, content)
         except OSError as error:
             raise InfrastructureError(f"{path} cannot be written ({error.strerror}); name another place") from error
         # The list of files made later has the path below the directory; of a file elsewhere its name alone. A joined

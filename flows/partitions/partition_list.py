@@ -22,7 +22,7 @@ from flows.partitions.years import goes_by_years, lacking_columns, placed, witho
 from schemas.audit.column import ColumnSpec
 from schemas.audit.partition import ALL, By, slug
 from schemas.audit.spec import AuditSpec, Protected
-from schemas.errors import SpecError, nearest
+from schemas.errors import InfrastructureError, SpecError, nearest
 from schemas.terms import Kind
 from tasks.ingest import registry
 from tasks.ingest.applications import database
@@ -408,6 +408,19 @@ def kept_listing(lake: Lake, audit: str, year: int) -> tuple[str, tuple[Listed, 
         return None
     listing_content = json.loads(content)
     return listing_content["column"], tuple(Listed(**partition) for partition in listing_content["partitions"])
+
+
+def kept_value(lake: Lake, audit: str, year: int, value: str) -> Listed:
+    """One partition of a year, as the last back-fill listed it.
+
+    Raises:
+        InfrastructureError: that listed none of this value.
+    """
+    _, partitions = kept_listing(lake, audit, year) or ("", ())
+    for partition in partitions:
+        if partition.value == value:
+            return partition
+    raise InfrastructureError(f"another back-fill of {audit} {year} lists no {value!r}; let it end, and run this again")
 
 
 def years_by_partition(lake: Lake) -> list[tuple[str, int]]:

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from schemas.artifact import Artifact
 from schemas.bounds import Strict
 from schemas.questions import refuse_before
-from schemas.terms import Theory
+from schemas.terms import SMALLEST, Theory
 
 
 def _can_be_kept(value: float) -> float:
@@ -321,3 +321,8 @@ class Disclosure(Strict):
         description="ids of earlier published runs over the same rows; protected runs of the lake are included "
         "without being named",
     )
+
+    @property
+    def smallest(self) -> int:
+        """Fewest people that the profile tells of."""
+        return SMALLEST[self.profile]

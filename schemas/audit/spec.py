@@ -326,8 +326,20 @@ class AuditSpec(Strict):
     def _refers_to_itself(self) -> Self:
         of_columns = (*self._of_names(), *self._of_by(), *self._of_model(), *self._of_directions(), *self._of_actions())
         of_columns = (*of_columns, *self._of_leakage(), *self._of_proxy())
+        of_columns = (*of_columns, *self._of_few())
         raise_together([*of_columns, *self._of_verdicts(), *self._of_graph(), *self.methods.faults()])
         return self
+
+    def _of_few(self) -> Iterator[SpecError]:
+        """Least numbers below that of the profile: a group that is withheld would decide the state, which is told."""
+        smallest = self.disclosure.smallest
+        for name, number in (("verdicts", self.verdicts.minimum_n), ("bootstrap", self.bootstrap.minimum_n)):
+            if number < smallest:
+                yield SpecError(
+                    f"{number} is below {smallest}, the fewest people that profile {self.disclosure.profile} tells of, "
+                    f"and the run's state would tell of fewer; give {smallest}, or another disclosure.profile",
+                    (name, "minimum_n"),
+                )
 
     def _of_names(self) -> Iterator[SpecError]:
         names = [p.name for p in self.protected]

@@ -282,14 +282,18 @@ _NO_ACCESS = re.compile(r'Cannot access (?:file|directory) "(.*?)" - file system
 _NO_MEMORY = ("Out of Memory Error", "bad_alloc", "bad allocation", "Cannot allocate memory")
 """In errors of a query for which its own limit, or that of the process, has no room."""
 
+_OF_WORDS = ("Parser Error", "Binder Error", "Catalog Error")
+"""Errors about the words of a query, before any row is read."""
+
 _READING = {
     duckdb.StatementType.SELECT,
     duckdb.StatementType.EXPLAIN,
     duckdb.StatementType.MULTI,  # PIVOT
 }
-_REFUSED = {"current_setting", "getvariable", "query", "json_execute_serialized_sql"}
+_REFUSED = {"current_setting", "getvariable", "query", "query_table", "json_execute_serialized_sql"}
 """The temporary directory is open to statements, whose file must be a constant. The first two are constants that can
-name it: a setting, and a variable that EXPLAIN ANALYZE SET filled. The others run text in which these can be hidden.
+name it: a setting, and a variable that EXPLAIN ANALYZE SET filled. The others run text in which these, or the name of
+a restricted table, can be hidden.
 A table such as duckdb_settings() tells the directory too: DuckDB takes no file from a subquery, a row or a macro."""
 
 
@@ -383,7 +387,7 @@ def result_of(connection: duckdb.DuckDBPyConnection, query: str, memory: int) ->
             batches.append(batch)
         return pa.Table.from_batches(batches, reader.schema)
     except (duckdb.Error, OSError) as error:  # while batches are read, Arrow makes an OSError of any
-        raise _explained(str(error), query, memory) from error
+        raise _explained(connection, str(error), query, memory) from error
 
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
@@ -399,8 +403,11 @@ def rows_of(table: pa.Table) -> list[dict[str, Any]]:
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _explained(text: str, query: str, memory: int) -> EvenhandError:
-    """The error of DuckDB in our words where it has to do with the bounds, and as it is otherwise."""
+def _explained(connection: duckdb.DuckDBPyConnection, text: str, query: str, memory: int) -> EvenhandError:
+    """The error of DuckDB in our words where it has to do with the bounds, and as it is otherwise.
+
+    What reads rows may quote cells: of a restricted table that is marked, as a result is.
+    """
     if "max_temp_directory_size" in text or "No space left" in text:
         return InfrastructureError(
             f"the query needs more than the {memory / 1e6:,.0f} MB of memory given, and the temporary directory has no "
@@ -413,7 +420,9 @@ def _explained(text: str, query: str, memory: int) -> EvenhandError:
         writes = re.search(rf"\bTO\s*\(?\s*'{re.escape(file.replace(chr(39), chr(39) * 2))}'", query, re.IGNORECASE)
         does = "write" if writes else "open"
         return SpecError(f"the query failed: it would {does} {file}; evenhand sql has no files but the lake's tables")
-    return SpecError(f"the query failed: {text}")
+    quotable = [] if text.startswith(_OF_WORDS) else untold(connection, query)
+    marked = f"\nrestricted: not for publication, since this may quote {', '.join(quotable)}" if quotable else ""
+    return SpecError(f"the query failed: {text}{marked}")
 
 
 def too_large(memory: int) -> InfrastructureError:

@@ -53,6 +53,8 @@ class MeasureSettings(StageSettings):
     """Methods that the spec asks for and that cannot run, each with the reason."""
     has_graph: bool = True
     """Whether the spec gives a causal model."""
+    fewest: int = 0
+    """People below which a group decides nothing: those that the profile of disclosure tells of."""
     model_is_fitted: bool
     """Whether the model was fitted to the rows of this audit, and is no rule or file."""
 
@@ -62,6 +64,7 @@ def measure_settings(spec: AuditSpec) -> MeasureSettings:
     running = tuple(method.name for method in asked_for(spec))
     derived = {"running": running, "inapplicable": inapplicable(spec), "model_is_fitted": not spec.model.is_given}
     derived |= {"has_graph": has_causal_model(spec), "curves": curves.rule_of(spec)}
+    derived |= {"fewest": spec.disclosure.smallest}
     return MeasureSettings.of(spec, **derived)
 
 
@@ -125,7 +128,7 @@ def measure(
     makers, groups = decisions["decision_maker"].unique().to_pylist(), source_groups | refused_groups
     everyone = {(maker, *pair) for maker in makers for pair in groups}
     own_cases = _own_cases(made, gathered, everyone, plan, settings)
-    judgement = verdicts.judged(gathered, [case for _, case in own_cases], settings.verdicts)
+    judgement = verdicts.judged(gathered, [case for _, case in own_cases], settings.verdicts, fewest=settings.fewest)
     missing = [m for m, _ in own_cases if m.state is State.INCONCLUSIVE]
     stated = measures.stated([*made, *dict.fromkeys(missing)], judgement.rows, covering())
     columns: dict[str, list[object]] = {

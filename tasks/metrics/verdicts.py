@@ -450,7 +450,7 @@ class Judgement:
 
 
 def judged(
-    gathered: Gathered, own_cases: Sequence[algorithm.Case], settings: Verdicts, *, ends: bool = True
+    gathered: Gathered, own_cases: Sequence[algorithm.Case], settings: Verdicts, *, fewest: int = 0, ends: bool = True
 ) -> Judgement:
     """The states of all rows and theories.
 
@@ -458,10 +458,11 @@ def judged(
         gathered: what the five theories are judged by.
         own_cases: cases of the spec's thresholds.
         settings: alpha, and whether comparisons are counted within a theory or over all.
+        fewest: people of a group below which it decides nothing.
         ends: whether intervals and forecasts are made as well as states.
     """
     cases = [*gathered.cases(), *own_cases]
-    rules = replace(rules_of(settings), ends=ends)
+    rules = replace(rules_of(settings), fewest=fewest, ends=ends)
     of = {theory: [case for case in cases if case.theory is theory] for theory in Theory}
     families = [cases] if settings.across == "theories" else list(of.values())
     rows = tuple(row for family in families for row in algorithm.judge(family, rules))
@@ -676,7 +677,7 @@ def _may_breach(spec: AuditSpec, counts: Groups, rules: algorithm.Rules) -> bool
         )
         <= rules.alpha
         for c in counts.values()
-        if c.n and c.events_reference < c.n_reference
+        if c.n >= max(1, spec.disclosure.smallest) and c.events_reference < c.n_reference
     )
 
 

@@ -26,6 +26,7 @@ from told_runs import Told, told_runs
 
 from flows.outcome.ending import about
 from flows.supervision.failed_audits import paths, read_failure
+from tasks.lake.log import entries
 from tasks.lake.store import Lake
 from tasks.metrics.publish.algorithm.profiles import POLICIES
 
@@ -306,6 +307,8 @@ def test_a_deployed_run_logs_what_was_read(
     assert isinstance(read, dict)
     words = f"loans.csv, sha256 {read['sha256']}, 500 rows, year not in the rows"
     assert endings[1].count(f"read {words}") == 1
+    published = [entry for entry in entries(Lake(finished[0] / "lake")) if entry.run == finished[1]["run"]]
+    assert [entry.event for entry in published] == ["run published"], "what was published is not written again"
 
 
 def test_a_changed_setting_recomputes_only_what_depends_on_it(

@@ -151,5 +151,9 @@ def test_a_partition_with_enough_rows_is_a_sub_flow_run_with_its_stages(
     spec = read_spec(path.read_text(), path.name, {}).spec
     part = spec_of_part(spec, YEAR, listed_value(spec, YEAR, lake, MIDDLE), lake)
     assert graph(server, run["id"]) == declared(part, run["name"])
+    told = json.dumps({name: value for name, value in run["parameters"].items() if name != "spec"})
+    listed = listed_value(spec, YEAR, lake, MIDDLE)
+    assert MIDDLE in told
+    assert not [fact for fact in (listed.rows, listed.usable, listed.rows_sha256) if str(fact) in told], "exact counts"
     lines = [line["message"] for line in asked(server, "logs", sort="TIMESTAMP_DESC")]
     assert "stages of partitions below 300 rows are in the log" not in lines

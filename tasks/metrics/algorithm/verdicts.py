@@ -387,6 +387,8 @@ class Rules:
     alpha: float = 0.05
     minimum_n: int = 30
     minimum_events: int = 10
+    fewest: int = 0
+    """Fewer people breach nothing, by raw rates either: the profile tells of none, and the state would."""
     ends: bool = True
     """Whether verdict intervals and forecasts are made; no state needs them, and half of the time goes there."""
 
@@ -410,7 +412,7 @@ def judge(cases: Sequence[Case], rules: Rules) -> list[Verdict]:
             and not case.information
             and not case.reported
             and (case.evidence is not None or math.isfinite(case.p))
-            and (not too_few(case.counts, rules) or isinstance(first_reading(case.evidence), RatioOfShares))
+            and (not too_few(case.counts, rules) or _breaches_with_few(case, rules))
         ]
         stepped = intervals.step_down(np.array([_p_breach(case) for _, case in tested]), rules.alpha)
         for row, (at, case) in enumerate(tested):
@@ -458,6 +460,12 @@ def too_few(counts: Counts | None, rules: Rules) -> str:
             # which of the two is not said: beside a rounded count it would tell the exact one
             return f"{group_name} has fewer than the {rules.minimum_events} denials or approvals that a verdict needs"
     return ""
+
+
+def _breaches_with_few(case: Case, rules: Rules) -> bool:
+    """Whether a row with too few people for a verdict may be a breach by its raw rates."""
+    enough = case.counts is None or min(case.counts.n, case.counts.n_reference) >= rules.fewest
+    return enough and isinstance(first_reading(case.evidence), RatioOfShares)
 
 
 def _passes_with_few(case: Case, rules: Rules) -> bool:

@@ -1,7 +1,9 @@
 """``evenhand report`` as a user runs it: what is written where, checks against budgets, exit codes and messages."""
 
+import errno
 import hashlib
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -120,6 +122,21 @@ def test_an_unknown_run_a_folder_of_the_lake_and_one_that_cannot_be_written_are_
     blocked = evenhand("report", RUN, "--lake", lake, "--out", str(place / "loans.csv"))
     assert blocked.returncode == 5
     assert "cannot be written" in blocked.stderr
+
+
+def test_a_disk_that_is_full_leaves_the_page_that_was_there(
+    lake: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    out = place / "out"
+    out.mkdir()
+    (out / "report.html").write_text("before")
+    monkeypatch.setattr(os, "fsync", full)
+    done = evenhand("report", RUN, "--lake", lake, "--out", str(out))
+    assert (done.returncode, "report.html cannot be written (No space left on device)" in done.stderr) == (5, True)
+    assert [(path.name, path.read_text()) for path in out.iterdir()] == [("report.html", "before")]
 
 
 def test_the_help_names_every_option_of_its_examples() -> None:

@@ -67,6 +67,17 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
             5,
             "the query needs more than the 300 MB of memory given; narrow it, or give --memory",
         ),
+        (
+            ["WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r) SELECT count(*) FROM r", "--timeout=1"],
+            5,
+            "the query was stopped after 1 s; narrow it, or give --timeout",
+        ),
+        (["SELECT " + "(" * 20_000 + "1" + ")" * 20_000], 2, "Max expression depth limit of 1000 exceeded"),
+        (
+            ["SELECT error('a cell: ' || chr(27) || value) FROM measures"],
+            2,
+            "a cell: \\x1b0.5\nrestricted: not for publication, since this may quote measures\n",
+        ),
         ([PLANNED, "--timeout=1", "--memory=4GB"], 5, "the query was stopped after 1 s; narrow it, or give --timeout"),
     ],
 )

@@ -127,6 +127,11 @@ READS = (
     "WITH x AS (FROM read_text({file})) FROM x",
     "EXPLAIN ANALYZE FROM read_text({file})",
     "FROM duckdb_extensions()",
+    "FROM 'http://127.0.0.1:1/x.parquet'",
+    "FROM read_csv('https://127.0.0.1:1/x.csv')",
+    "FROM read_parquet('s3://bucket/x.parquet')",
+    "SELECT getenv('HOME')",
+    "FROM query_table('applic' || 'ants')",
 )
 TOLD = "(SELECT value || '/mine.csv' FROM duckdb_settings() WHERE name = 'temp_directory')"
 """A file in the connection's own temporary directory, as no constant."""

@@ -30,11 +30,12 @@ def test_the_interval_ends_where_the_test_does() -> None:
 
 
 def test_one_denied_applicant_is_no_breach_and_thirty_are() -> None:
-    def state(n: int) -> State:
+    def state(n: int, fewest: int = 0) -> State:
         known = RatioOfShares(0, n, 950, 1000, few=True)
         of = Theory.APPROVAL_RATES, "outcomes", "approval_rate_ratio", "race", "Black", "white", "lender", "primary"
         case = Case(*of, 0.0, known, Limit(LIMIT, "at_least"), Counts(n, n, 1000, 50))
-        (row,) = judge([case], Rules())
+        (row,) = judge([case], Rules(fewest=fewest))
         return row.state
 
     assert (state(1), state(30)) == (State.INCONCLUSIVE, State.OUTSIDE)
+    assert (state(7), state(7, fewest=8), state(8, fewest=8)) == (State.OUTSIDE, State.INCONCLUSIVE, State.OUTSIDE)

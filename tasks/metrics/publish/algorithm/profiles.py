@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from schemas.terms import SMALLEST
 from tasks.numerics.arrays import Floats
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -49,11 +50,11 @@ COARSER = (5, 10, 20)
 """Bases of secondary control. Counts rounded alike differ by up to 4, 8 or 10, and 18 or 20, since ties go to even."""
 
 POLICIES = {
-    "internal": Policy(smallest=0, events_too=False, round_to=1),
-    "published": Policy(smallest=0, events_too=False, round_to=1, as_counts=10),
-    "public": Policy(smallest=5, events_too=False, round_to=1),
-    "strict": Policy(smallest=8, events_too=True, round_to=5),
-    "official": Policy(smallest=11, events_too=True, round_to=10),
+    "internal": Policy(SMALLEST["internal"], events_too=False, round_to=1),
+    "published": Policy(SMALLEST["published"], events_too=False, round_to=1, as_counts=10),
+    "public": Policy(SMALLEST["public"], events_too=False, round_to=1),
+    "strict": Policy(SMALLEST["strict"], events_too=True, round_to=5),
+    "official": Policy(SMALLEST["official"], events_too=True, round_to=10),
 }
 
 MOST_MOVED = 0.1
