@@ -165,4 +165,4 @@ class ChangeState(StrEnum):
 
 
 SMALLEST: Final = {"internal": 0, "published": 0, "public": 5, "strict": 8, "official": 11}
-"""Fewest people that a profile of disclosure tells of; 0 where it withholds none."""
+"""Fewest people that a profile of disclosure reports on; 0 where it withholds none."""

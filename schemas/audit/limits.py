@@ -324,5 +324,5 @@ class Disclosure(Strict):
 
     @property
     def smallest(self) -> int:
-        """Fewest people that the profile tells of."""
+        """Fewest people that the profile reports on."""
         return SMALLEST[self.profile]

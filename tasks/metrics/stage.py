@@ -54,7 +54,7 @@ class MeasureSettings(StageSettings):
     has_graph: bool = True
     """Whether the spec gives a causal model."""
     fewest: int = 0
-    """People below which a group decides nothing: those that the profile of disclosure tells of."""
+    """People below which a group decides nothing: those that the profile of disclosure reports on."""
     model_is_fitted: bool
     """Whether the model was fitted to the rows of this audit, and is no rule or file."""
 

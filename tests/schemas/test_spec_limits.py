@@ -81,9 +81,9 @@ MEASURED = {
     "a year to come": ({"year": "2200"}, f"year: expected a year from 1900 to {latest_year()}, got 2200"),
 }
 MORE = {
-    "fewer people than the profile tells of": (
+    "fewer people than the profile reports on": (
         {"verdicts.minimum_n": "5", "disclosure.profile": "strict"},
-        "verdicts.minimum_n: 5 is below 8, the fewest people that profile strict tells of",
+        "verdicts.minimum_n: 5 is below 8, the fewest people that profile strict reports on",
     ),
     "a measure that the method does not make here": (
         {"methods.cst": "null", "thresholds": "[{measure: share_detected, maximum: 0.1}]"},

@@ -388,7 +388,7 @@ class Rules:
     minimum_n: int = 30
     minimum_events: int = 10
     fewest: int = 0
-    """Fewer people breach nothing, by raw rates either: the profile tells of none, and the state would."""
+    """Fewer people breach nothing, by raw rates either: the profile does not report on them, and the state would."""
     ends: bool = True
     """Whether verdict intervals and forecasts are made; no state needs them, and half of the time goes there."""
 
