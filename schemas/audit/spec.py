@@ -331,13 +331,13 @@ class AuditSpec(Strict):
         return self
 
     def _of_few(self) -> Iterator[SpecError]:
-        """Least numbers below that of the profile: a group that is withheld would decide the state, which is printed."""
+        """Least numbers below that of the profile: a withheld group would decide the state, which is printed."""
         smallest = self.disclosure.smallest
         for name, number in (("verdicts", self.verdicts.minimum_n), ("bootstrap", self.bootstrap.minimum_n)):
             if number < smallest:
                 yield SpecError(
-                    f"{number} is below {smallest}, the fewest people that profile {self.disclosure.profile} reports on, "
-                    f"and the run's state would report on fewer; give {smallest}, or another disclosure.profile",
+                    f"{number} is below {smallest}, the fewest people that profile {self.disclosure.profile} reports "
+                    f"on, and the run's state would report on fewer; give {smallest}, or another disclosure.profile",
                     (name, "minimum_n"),
                 )
 
