@@ -14,7 +14,7 @@ import json
 import re
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -76,7 +76,6 @@ _ABOUT: Final = {
     README: "How to check this folder",
     CERTIFICATE: "Digests of the other files, of code and of spec, and the signature",
     CRATE: "RO-Crate metadata",
-    PACKAGE: "Data package descriptor",
 }
 
 
@@ -152,8 +151,7 @@ def packed(lake: Lake, run: str, files: Files, form: Format, licence: str = "", 
     ).encode()
     ordered = dict(sorted(packed_files.items()))
     if form == "datapackage":
-        content = data_package(manifest, ordered, {_path(table): table for table, _ in tables.values()}, licence)
-        return {**ordered, PACKAGE: _written(content)}
+        return {**ordered, PACKAGE: _written(data_package(manifest, tables.values(), licence))}
     described = {_path(table): table.description for table, _ in tables.values()} | _ABOUT
     return {**ordered, CRATE: _written(ro_crate(manifest, ordered, described, licence))}
 
@@ -204,9 +202,13 @@ def _cell(value: object) -> object:
 
 
 def data_package(
-    manifest: Mapping[str, Any], files: Mapping[str, bytes], tables: Mapping[str, Table], licence: str
+    manifest: Mapping[str, Any], tables: Iterable[tuple[Table, bytes]], licence: str
 ) -> dict[str, Any]:
-    """The descriptor of a data package: ``files`` by path, ``tables`` the declarations of those that are tables."""
+    """The descriptor of a data package of ``tables``: declaration and content of each.
+
+    Files that are no tables are no resources: the certificate has their digests. The standard has no type for them, and
+    Frictionless takes a workbook for a table and ``report.json`` for a report of its own.
+    """
     return {
         "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
         "name": _slug(manifest["run"]),
@@ -218,28 +220,29 @@ def data_package(
         "keywords": ["audit", "fair lending"],
         **({"licenses": [{"path": licence}]} if licence else {}),
         "sources": [{"title": str(manifest["read"]["source"])}] if manifest.get("read") else [],
-        "resources": [_resource(path, content, tables.get(path)) for path, content in files.items()],
+        "resources": [_resource(table, content) for table, content in tables],
     }
 
 
-def _resource(path: str, content: bytes, table: Table | None) -> dict[str, Any]:
-    resource = {
-        "name": _slug(path),
-        "path": path,
-        "description": _ABOUT.get(path, ""),
-        "format": Path(path).suffix.removeprefix("."),
-        "mediatype": _media(path),
-        "bytes": len(content),
-        "hash": f"sha256:{hashlib.sha256(content).hexdigest()}",
-    }
-    if table is None:
-        return {name: value for name, value in resource.items() if value != ""}
+def _resource(table: Table, content: bytes) -> dict[str, Any]:
+    path = _path(table)
     schema = {
         "fields": [_field(column) for column in table.columns if column.type in _TYPES],
         "missingValues": [NULL],
         **({"primaryKey": list(table.key)} if table.key else {}),
     }
-    return {**resource, "description": table.description, "type": "table", "encoding": "utf-8", "schema": schema}
+    return {
+        "name": _slug(path),
+        "path": path,
+        "description": table.description,
+        "type": "table",
+        "format": "csv",
+        "mediatype": _media(path),
+        "encoding": "utf-8",
+        "bytes": len(content),
+        "hash": f"sha256:{hashlib.sha256(content).hexdigest()}",
+        "schema": schema,
+    }
 
 
 def _field(column: Column) -> dict[str, Any]:
