@@ -15,7 +15,7 @@ import re
 import shutil
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -79,7 +79,30 @@ _ABOUT: Final = {
 }
 
 
-def export(root: str, run: str, place: Path, form: Format, jobs: int | None = None, licence: str = "") -> Released:
+@dataclass(frozen=True)
+class Terms:
+    """What only the house that exports can say of its results."""
+
+    licence: str = ""
+    """URL of their licence; empty: the description says that none is stated."""
+    publisher: str = ""
+    """Organisation that ran the audit and publishes its results; empty: the description names none."""
+
+    def __post_init__(self) -> None:
+        """Refuse a licence that is no address of the web."""
+        licence = self.licence
+        if licence and (
+            urlsplit(licence).scheme not in ("http", "https") or not licence.isprintable() or " " in licence
+        ):
+            raise SpecError(f"--licence is {licence!r}; give the URL of a licence, which begins with https://")
+
+
+UNSTATED: Final = Terms()
+
+
+def export(
+    root: str, run: str, place: Path, form: Format, jobs: int | None = None, terms: Terms = UNSTATED
+) -> Released:
     """Release a run as a folder or an archive that a data repository takes.
 
     Args:
@@ -88,17 +111,14 @@ def export(root: str, run: str, place: Path, form: Format, jobs: int | None = No
         place: folder, or archive whose name ends with ``.zip``; it may not be there yet.
         form: ``rocrate`` or ``datapackage``.
         jobs: as of ``release``.
-        licence: URL of the licence of the results; empty: the description says that none is stated.
+        terms: licence and publisher of the results.
 
     Raises:
-        SpecError: as of ``release``, and where the licence is no address of the web.
-        IntegrityError, InfrastructureError: as of ``release``.
+        SpecError, IntegrityError, InfrastructureError: as of ``release``.
     """
-    if licence and (urlsplit(licence).scheme not in ("http", "https") or not licence.isprintable() or " " in licence):
-        raise SpecError(f"--licence is {licence!r}; give the URL of a licence, which begins with https://")
 
     def pack(lake: Lake, released: str, files: Files, door: Door) -> Files:
-        return packed(lake, released, files, form, licence, door)
+        return packed(lake, released, files, form, terms, door)
 
     if place.suffix != ".zip":
         return release(root, run, place, jobs, pack)
@@ -124,7 +144,7 @@ def export(root: str, run: str, place: Path, form: Format, jobs: int | None = No
     return replace(released, folder=str(place))
 
 
-def packed(lake: Lake, run: str, files: Files, form: Format, licence: str = "", door: Door = OPEN) -> Files:
+def packed(lake: Lake, run: str, files: Files, form: Format, terms: Terms = UNSTATED, door: Door = OPEN) -> Files:
     """The files of a release with the published tables, the spec, citations and a description of all.
 
     Args:
@@ -132,7 +152,7 @@ def packed(lake: Lake, run: str, files: Files, form: Format, licence: str = "", 
         run: its id.
         files: of the release: path -> content.
         form: of the description.
-        licence: URL; empty where none is stated.
+        terms: licence and publisher of the results.
         door: what stays in the house; a table that is withheld whole is left out.
     """
     manifest = read_manifest(lake, run)
@@ -151,9 +171,9 @@ def packed(lake: Lake, run: str, files: Files, form: Format, licence: str = "", 
     ).encode()
     ordered = dict(sorted(packed_files.items()))
     if form == "datapackage":
-        return {**ordered, PACKAGE: _written(data_package(manifest, tables.values(), licence))}
+        return {**ordered, PACKAGE: _written(data_package(manifest, tables.values(), terms))}
     described = {_path(table): table.description for table, _ in tables.values()} | _ABOUT
-    return {**ordered, CRATE: _written(ro_crate(manifest, ordered, described, licence))}
+    return {**ordered, CRATE: _written(ro_crate(manifest, ordered, described, terms))}
 
 
 def _written(content: Mapping[str, Any]) -> bytes:
@@ -201,9 +221,7 @@ def _cell(value: object) -> object:
 # Data Package 2.0.
 
 
-def data_package(
-    manifest: Mapping[str, Any], tables: Iterable[tuple[Table, bytes]], licence: str
-) -> dict[str, Any]:
+def data_package(manifest: Mapping[str, Any], tables: Iterable[tuple[Table, bytes]], terms: Terms) -> dict[str, Any]:
     """The descriptor of a data package of ``tables``: declaration and content of each.
 
     Files that are no tables are no resources: the certificate has their digests. The standard has no type for them, and
@@ -218,7 +236,8 @@ def data_package(
         "version": version("evenhand"),
         "created": manifest["finished"],
         "keywords": ["audit", "fair lending"],
-        **({"licenses": [{"path": licence}]} if licence else {}),
+        **({"licenses": [{"path": terms.licence}]} if terms.licence else {}),
+        **({"contributors": [{"title": terms.publisher, "roles": ["publisher"]}]} if terms.publisher else {}),
         "sources": [{"title": str(manifest["read"]["source"])}] if manifest.get("read") else [],
         "resources": [_resource(table, content) for table, content in tables],
     }
@@ -275,7 +294,7 @@ def _title(manifest: Mapping[str, Any]) -> str:
 
 
 def ro_crate(
-    manifest: Mapping[str, Any], files: Mapping[str, bytes], described: Mapping[str, str], licence: str
+    manifest: Mapping[str, Any], files: Mapping[str, bytes], described: Mapping[str, str], terms: Terms
 ) -> dict[str, Any]:
     """The metadata of a RO-Crate: ``files`` by path, ``described`` what each is."""
     parts = [
@@ -295,6 +314,7 @@ def ro_crate(
         "name": _ABOUT[CERTIFICATE],
         "encodingFormat": _media(CERTIFICATE),
     }
+    software = f"urn:evenhand:version:{version('evenhand')}"
     source = str((manifest.get("read") or {}).get("source", "the source"))
     root = {
         "@id": "./",
@@ -303,7 +323,8 @@ def ro_crate(
         "description": "Published results of an audit by Evenhand. No row of a person is in here.",
         "identifier": manifest["run"],
         "datePublished": manifest["finished"],
-        "license": {"@id": licence or "#licence"},
+        "license": {"@id": terms.licence or "#licence"},
+        **({"author": {"@id": "#publisher"}, "publisher": {"@id": "#publisher"}} if terms.publisher else {}),
         "conformsTo": {"@id": _PROCESS_RUN},
         "hasPart": [{"@id": part["@id"]} for part in (*parts, certificate)],
         "mentions": {"@id": "#run"},
@@ -312,16 +333,19 @@ def ro_crate(
         "@id": "#run",
         "@type": "CreateAction",
         "name": f"Run {manifest['run']}",
-        "startTime": began_at(manifest),
-        "endTime": manifest["finished"],
-        "actionStatus": {"@id": "http://schema.org/CompletedActionStatus"},
-        "instrument": {"@id": "#evenhand"},
+        "description": "Audit of lending decisions by Evenhand, as audit.yaml says",
+        "startTime": _with_offset(began_at(manifest)),
+        "endTime": _with_offset(manifest["finished"]),
+        "actionStatus": "http://schema.org/CompletedActionStatus",
+        "instrument": {"@id": software},
+        **({"agent": {"@id": "#publisher"}} if terms.publisher else {}),
         "object": [{"@id": "#source"}, {"@id": "audit.yaml"}],
         "result": [{"@id": part["@id"]} for part in parts if str(part["@id"]).startswith(("report", "measures"))],
     }
-    terms = {"@id": licence, "@type": "CreativeWork", "name": licence}
-    if not licence:
-        terms = {"@id": "#licence", "@type": "CreativeWork", "name": "No licence of these results is stated"}
+    licence = {"@id": terms.licence, "@type": "CreativeWork", "name": terms.licence}
+    if not terms.licence:
+        licence = {"@id": "#licence", "@type": "CreativeWork", "name": "No licence of these results is stated"}
+    publisher = {"@id": "#publisher", "@type": "Organization", "name": terms.publisher}
     graph = [
         {
             "@id": CRATE,
@@ -332,10 +356,16 @@ def ro_crate(
         root,
         {"@id": _PROCESS_RUN, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"},
         action,
-        {"@id": "#evenhand", "@type": "SoftwareApplication", "name": "Evenhand", "version": version("evenhand")},
+        {"@id": software, "@type": "SoftwareApplication", "name": "Evenhand", "version": version("evenhand")},
         {"@id": "#source", "@type": "Dataset", "name": source, "description": "What was audited; it is not in here"},
-        terms,
+        licence,
+        *([publisher] if terms.publisher else []),
         *parts,
         certificate,
     ]
     return {"@context": f"{_STANDARD}/context", "@graph": graph}
+
+
+def _with_offset(moment: str) -> str:
+    """A time in UTC with its offset in digits, which is the form of the profile."""
+    return moment.removesuffix("Z") + "+00:00" * moment.endswith("Z")
