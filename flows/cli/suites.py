@@ -78,7 +78,9 @@ def export(
     out: Annotated[Path, typer.Option(metavar="PLACE", help="Folder, or archive (.zip), that is not there yet.")],
     form: Annotated[Literal["rocrate", "datapackage"], typer.Option("--format", help="RO-Crate, or Data Package.")],
     licence: Annotated[str, typer.Option("--licence", metavar="URL", help="Licence of the results.")] = "",
-    publisher: Annotated[str, typer.Option(metavar="NAME", help="Organisation that audits and publishes.")] = "",
+    publisher: Annotated[
+        str, typer.Option(metavar="NAME", help="Organisation that audits and publishes; NAME or 'NAME <URL>'.")
+    ] = "",
     lake: LakeOption = "data/lake",
     jobs: JobsOption = None,
     as_json: JsonOption = False,

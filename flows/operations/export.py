@@ -86,7 +86,7 @@ class Terms:
     licence: str = ""
     """URL of their licence; empty: the description says that none is stated."""
     publisher: str = ""
-    """Organisation that ran the audit and publishes its results; empty: the description names none."""
+    """Organisation that ran the audit and publishes its results, or ``NAME <URL>``; empty: none is named."""
 
     def __post_init__(self) -> None:
         """Refuse a licence that is no address of the web."""
@@ -95,6 +95,12 @@ class Terms:
             urlsplit(licence).scheme not in ("http", "https") or not licence.isprintable() or " " in licence
         ):
             raise SpecError(f"--licence is {licence!r}; give the URL of a licence, which begins with https://")
+
+    @property
+    def organisation(self) -> tuple[str, str]:
+        """Name and URL of the publisher, each empty where it is not given."""
+        name, _, url = self.publisher.partition("<")
+        return name.strip(), url.strip().removesuffix(">")
 
 
 UNSTATED: Final = Terms()
@@ -227,6 +233,8 @@ def data_package(manifest: Mapping[str, Any], tables: Iterable[tuple[Table, byte
     Files that are no tables are no resources: the certificate has their digests. The standard has no type for them, and
     Frictionless takes a workbook for a table and ``report.json`` for a report of its own.
     """
+    name, url = terms.organisation
+    contributor = {"title": name, **({"path": url} if url else {}), "roles": ["publisher"]}
     return {
         "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
         "name": _slug(manifest["run"]),
@@ -237,7 +245,7 @@ def data_package(manifest: Mapping[str, Any], tables: Iterable[tuple[Table, byte
         "created": manifest["finished"],
         "keywords": ["audit", "fair lending"],
         **({"licenses": [{"path": terms.licence}]} if terms.licence else {}),
-        **({"contributors": [{"title": terms.publisher, "roles": ["publisher"]}]} if terms.publisher else {}),
+        **({"contributors": [contributor]} if terms.publisher else {}),
         "sources": [{"title": str(manifest["read"]["source"])}] if manifest.get("read") else [],
         "resources": [_resource(table, content) for table, content in tables],
     }
@@ -301,7 +309,8 @@ def ro_crate(
         {
             "@id": path,
             "@type": "File",
-            "name": described.get(path, path),
+            "name": path,
+            "description": described.get(path, "A page of the report, or what one shows"),
             "encodingFormat": _media(path),
             "contentSize": str(len(content)),
             "sha256": hashlib.sha256(content).hexdigest(),
@@ -311,11 +320,14 @@ def ro_crate(
     certificate = {  # it has the digest of this description, which therefore cannot have its own
         "@id": CERTIFICATE,
         "@type": "File",
-        "name": _ABOUT[CERTIFICATE],
+        "name": CERTIFICATE,
+        "description": _ABOUT[CERTIFICATE],
         "encodingFormat": _media(CERTIFICATE),
     }
-    software = f"urn:evenhand:version:{version('evenhand')}"
+    software = f"urn:evenhand:{version('evenhand')}"
     source = str((manifest.get("read") or {}).get("source", "the source"))
+    name, url = terms.organisation
+    publisher = {"@id": url or "#publisher", "@type": "Organization", "name": name, **({"url": url} if url else {})}
     root = {
         "@id": "./",
         "@type": "Dataset",
@@ -324,7 +336,7 @@ def ro_crate(
         "identifier": manifest["run"],
         "datePublished": manifest["finished"],
         "license": {"@id": terms.licence or "#licence"},
-        **({"author": {"@id": "#publisher"}, "publisher": {"@id": "#publisher"}} if terms.publisher else {}),
+        **({name: {"@id": publisher["@id"]} for name in ("author", "publisher")} if terms.publisher else {}),
         "conformsTo": {"@id": _PROCESS_RUN},
         "hasPart": [{"@id": part["@id"]} for part in (*parts, certificate)],
         "mentions": {"@id": "#run"},
@@ -338,14 +350,14 @@ def ro_crate(
         "endTime": _with_offset(manifest["finished"]),
         "actionStatus": "http://schema.org/CompletedActionStatus",
         "instrument": {"@id": software},
-        **({"agent": {"@id": "#publisher"}} if terms.publisher else {}),
+        **({"agent": {"@id": publisher["@id"]}} if terms.publisher else {}),
         "object": [{"@id": "#source"}, {"@id": "audit.yaml"}],
         "result": [{"@id": part["@id"]} for part in parts if str(part["@id"]).startswith(("report", "measures"))],
     }
-    licence = {"@id": terms.licence, "@type": "CreativeWork", "name": terms.licence}
+    about = {"@type": "CreativeWork", "description": "Terms of the results"}
+    licence = {"@id": terms.licence, "name": terms.licence, **about}
     if not terms.licence:
-        licence = {"@id": "#licence", "@type": "CreativeWork", "name": "No licence of these results is stated"}
-    publisher = {"@id": "#publisher", "@type": "Organization", "name": terms.publisher}
+        licence = {"@id": "#licence", "name": "No licence of these results is stated", **about}
     graph = [
         {
             "@id": CRATE,
@@ -354,9 +366,15 @@ def ro_crate(
             "about": {"@id": "./"},
         },
         root,
-        {"@id": _PROCESS_RUN, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"},
+        {"@id": _PROCESS_RUN, "@type": ["CreativeWork", "Profile"], "name": "Process Run Crate", "version": "0.5"},
         action,
-        {"@id": software, "@type": "SoftwareApplication", "name": "Evenhand", "version": version("evenhand")},
+        {
+            "@id": software,
+            "@type": "SoftwareApplication",
+            "name": "Evenhand",
+            "url": software,
+            "version": version("evenhand"),
+        },
         {"@id": "#source", "@type": "Dataset", "name": source, "description": "What was audited; it is not in here"},
         licence,
         *([publisher] if terms.publisher else []),

@@ -163,13 +163,19 @@ def test_an_export_is_a_release(audited: tuple[Path, str]) -> None:
 def test_the_command_writes_an_archive_and_refuses_what_release_refuses(audited: tuple[Path, str]) -> None:
     place, run = audited
     words = ("export", run, "--lake", str(place / "lake"), "--format", "rocrate", "--out", str(place / "few.zip"))
-    done = evenhand(*words, "--licence", "https://creativecommons.org/licenses/by/4.0/", "--publisher", "Bank für Alle")
+    done = evenhand(
+        *words,
+        "--licence",
+        "https://creativecommons.org/licenses/by/4.0/",
+        "--publisher",
+        "Bank für Alle <https://example.org/>",
+    )
     assert done.returncode == 0, done.stderr
     with zipfile.ZipFile(place / "few.zip") as archive:
         graph = json.loads(archive.read(CRATE))["@graph"]
     assert graph[1]["license"] == {"@id": "https://creativecommons.org/licenses/by/4.0/"}
     [publisher] = [entity for entity in graph if entity["@type"] == "Organization"]
-    assert publisher["name"] == "Bank für Alle"
+    assert (publisher["name"], publisher["@id"]) == ("Bank für Alle", "https://example.org/")
     action = next(entity for entity in graph if entity["@type"] == "CreateAction")
     assert graph[1]["author"] == graph[1]["publisher"] == action["agent"] == {"@id": publisher["@id"]}
     assert [path.name for path in place.iterdir() if path.name.endswith(".folder")] == []
