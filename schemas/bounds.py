@@ -27,19 +27,26 @@ def _ascending(value: Pair) -> Pair:
     return value
 
 
+def canonical(value: Any) -> str:
+    """A cell as text to be compared with codes: trimmed, and 5.0 as 5. A whole table is read by SQL of this meaning."""
+    text = "" if value is None else str(value).strip()
+    head, dot, tail = text.partition(".")
+    return head if dot and tail and not tail.strip("0") and head.lstrip("-").isdigit() else text
+
+
 def _text(value: object) -> object:
-    """YAML reads 5 and 5.0 and true as other things than the text of a CSV; codes are compared as text."""
+    """A code as the cells that it is compared with: YAML reads 5 and 5.0 and true as other things than their text."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value) if isinstance(value, int | float) else value
+    return canonical(value) if isinstance(value, str | int | float) else value
 
 
 Seed = Annotated[int, AfterValidator(_seed), f"0 to {LARGEST_SEED}"]
 """A seed; the text is its range in words, for the reference of keys."""
 Code = Annotated[str, BeforeValidator(_text)]
-"""A value of a table as text: 5 and 5.0 are `5`, true is `true`."""
+"""A value of a table as text, without blanks at its ends: 5 and 5.0 are `5`, true is `true`."""
 Ascending = Annotated[Pair, AfterValidator(_ascending), "the lower one first"]
 """Two numbers, either of which may be null for no bound; the lower one first."""
 

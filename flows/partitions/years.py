@@ -24,12 +24,12 @@ from schemas.audit import column
 from schemas.audit.causal import CausalGraph
 from schemas.audit.source import Keep, Source
 from schemas.audit.spec import AuditSpec, Protected
+from schemas.bounds import canonical
 from schemas.errors import InfrastructureError, SpecError, TooFewError
 from schemas.vintages import FIRST_YEAR, folder_of, latest_year
 from tasks.ingest import registry
 from tasks.ingest.applications import database
 from tasks.ingest.intake.recipe import respelled
-from tasks.ingest.sources import raw
 from tasks.ingest.statement import Question, statement
 from tasks.ingest.vintages import panels
 from tasks.ingest.vintages.store import outline_of
@@ -358,7 +358,7 @@ def _groups_found(source: Source, protected: Sequence[Protected]) -> dict[str, S
     if names:
         table = registry.reader_of(source).read(source, list(dict.fromkeys(made_from.values()))).table
         for name, column in made_from.items():
-            values = {raw.canonical(value) for value in pc.unique(table[column]).to_pylist()}
+            values = {canonical(value) for value in pc.unique(table[column]).to_pylist()}
             if name in source.derive:
                 values = {new for new, codes in source.derive[name].values.items() if not values.isdisjoint(codes)}
             occurring[name] = values

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from pandas_ingest import Refused, keep_only
 
 from schemas.audit.source import Keep, Source
+from schemas.bounds import canonical
 from schemas.errors import DataQualityError, SpecError
 from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS
 from tasks.ingest.registry import check_columns
 from tasks.ingest.sources import files as sources_files
-from tasks.ingest.sources.raw import canonical
 from tasks.ingest.stage import ingest, ingest_settings
 from tasks.pipeline.stage import Produced, hold
 
@@ -82,6 +82,18 @@ def test_a_value_that_no_group_lists_is_a_group_too(place: Path) -> None:
     write(place, frame)
     members = ingested(place).tables[MEMBERSHIPS.name].to_pandas()
     assert (members["group"] == "(other)").sum() == 10
+
+
+def test_values_of_a_spec_are_trimmed_as_cells_are(place: Path) -> None:
+    blanks = {
+        "protected__0__groups": "{white: ['w '], Black: [' b\u00a0']}",
+        "decision__favourable": "[' yes']",
+        "decision__unfavourable": "['no ']",
+    }
+    plain, trimmed = ingested(place), ingested(place, **blanks)
+    for table in (APPLICATIONS.name, MEMBERSHIPS.name):
+        assert trimmed.tables[table].equals(plain.tables[table])
+    assert "(other)" not in trimmed.tables[MEMBERSHIPS.name]["group"].to_pylist()
 
 
 def test_crossed_columns_make_one_group_per_pair(place: Path) -> None:
