@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from flows.runs.disclosure import with_earlier
 from schemas.audit import column
 from schemas.audit.causal import CausalGraph
-from schemas.audit.source import Keep, Source
+from schemas.audit.source import LONGEST_NAME, Keep, Source
 from schemas.audit.spec import AuditSpec, Protected
 from schemas.bounds import canonical
 from schemas.errors import InfrastructureError, SpecError, TooFewError
@@ -135,6 +135,7 @@ def with_lender(spec: AuditSpec, lake: Lake) -> AuditSpec:
     elif not lenders and len(source.paths) == 1:
         lenders = set(outline_of(Path(source.paths[0])).lenders)
     name = named[lender].name if len(lenders) == 1 and (lender := next(iter(lenders))) in named else ""
+    name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
     return spec.model_copy(update={"source": source.model_copy(update={"lender_name": name})}) if name else spec
 
 

@@ -120,6 +120,8 @@ class Keep(Strict):
         return self.minimum is not None or self.maximum is not None
 
 
+LONGEST_NAME: Final = 200
+"""Characters of a lender's name that pages have room for."""
 CellRule = Literal["present", "absent"] | tuple[Code, ...]
 """Which cells of a column make a new value: those that are there, those that are missing, or those of some codes."""
 
@@ -324,7 +326,7 @@ class Source(Strict):
     )
     lender_name: str = Field(
         "",
-        max_length=200,
+        max_length=LONGEST_NAME,
         description="of HMDA: name of the lender for pages; from the panel of the year in the lake if empty",
     )
     lacking: tuple[str, ...] = Field(
