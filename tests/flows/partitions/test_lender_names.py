@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from conftest import REPOSITORY
 
+from flows.cli.runs import folder_of_report
 from flows.partitions.years import with_lender
 from schemas.audit.partition import Part
 from schemas.audit.source import Source
@@ -49,6 +50,20 @@ def test_a_name_longer_than_a_page_has_room_for_is_cut_and_its_spec_is_valid(tmp
 def test_a_panel_of_another_year_or_without_the_lender_names_nobody(lake: Lake) -> None:
     assert with_lender(spec_of_lender(year=2023), lake).source.lender_name == ""
     assert with_lender(spec_of_lender("OTHER"), lake).source.lender_name == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "end"),
+    [
+        ('../../etc/Banc "d\'Épargne"', "-etc_Banc_d_Epargne"),
+        ("B" * 300, "-" + "B" * 40),
+        ("=1<b>", "-1_b"),
+        ("銀行", "-x"),
+        ("", ""),
+    ],
+)
+def test_no_name_leaves_the_folder_of_a_report(name: str, end: str) -> None:
+    assert folder_of_report("run", name) == f"run{end}"
 
 
 def test_a_name_in_the_spec_stays(lake: Lake) -> None:
