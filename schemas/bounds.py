@@ -1,5 +1,6 @@
 """Base class and validators of the audit spec: strict models, seeds, ascending pairs."""
 
+from collections import Counter
 from collections.abc import Iterator
 from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
@@ -59,8 +60,13 @@ class Strict(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _no_flag_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
-        if _flag_for_number(value, cls.model_fields[info.field_name or ""].annotation):
+        kind = cls.model_fields[info.field_name or ""].annotation
+        if _flag_for_number(value, kind):
             raise ValueError("expected a number, and true and false are none")
+        if isinstance(value, dict) and get_args(kind)[:1] == (Code,):  # of two such keys one would be lost
+            counts = Counter(map(_text, value))
+            if twice := [code for code, count in counts.items() if count > 1]:
+                raise ValueError(f"{twice} stand there twice, as blanks at the ends of a value do not count")
         return value
 
 

@@ -140,7 +140,7 @@ class Derived(Strict):
     @field_validator("values")
     @classmethod
     def _each_value_once(cls, values: dict[Code, tuple[Code, ...]]) -> dict[Code, tuple[Code, ...]]:
-        listed = [code for codes in values.values() for code in codes]
+        listed = [code for codes in values.values() for code in set(codes)]
         twice = sorted({code for code in listed if listed.count(code) > 1})
         if twice:
             raise ValueError(f"{twice} have more than one value")

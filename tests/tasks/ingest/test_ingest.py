@@ -96,6 +96,21 @@ def test_values_of_a_spec_are_trimmed_as_cells_are(place: Path) -> None:
     assert "(other)" not in trimmed.tables[MEMBERSHIPS.name]["group"].to_pylist()
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "match"),
+    [
+        ("protected__0__groups", "{white: [w], Black: [b, ' w']}", r"\['w'\] are in more than one group"),
+        ("source__derive", "{c: {column: race, values: {x: [w], 'x ': [b]}}}", r"\['x'\] stand there twice"),
+        ("source__derive", "{c: {column: race, values: {x: [w], y: ['w ']}}}", r"\['w'\] have more than one value"),
+    ],
+    ids=["groups", "new values", "values"],
+)
+def test_values_that_are_equal_but_for_blanks_stand_in_one_place(place: Path, key: str, value: str, match: str) -> None:
+    with pytest.raises(SpecError, match=match):
+        spec_of(place, **{key: value})
+    assert spec_of(place, protected__0__groups="{white: [w, 'w '], Black: [b]}").protected[0].groups["white"]
+
+
 def test_crossed_columns_make_one_group_per_pair(place: Path) -> None:
     text_of = {
         "protected.0.columns": "[race, purpose]",
