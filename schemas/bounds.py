@@ -66,7 +66,7 @@ class Strict(BaseModel):
         if isinstance(value, dict) and get_args(kind)[:1] == (Code,):  # of two such keys one would be lost
             counts = Counter(map(_text, value))
             if twice := [code for code, count in counts.items() if count > 1]:
-                raise ValueError(f"{twice} stand there twice, as blanks at the ends of a value do not count")
+                raise ValueError(f"{twice} are repeated: blanks at the ends of a value do not count")
         return value
 
 

@@ -100,7 +100,7 @@ def test_values_of_a_spec_are_trimmed_as_cells_are(place: Path) -> None:
     ("key", "value", "match"),
     [
         ("protected__0__groups", "{white: [w], Black: [b, ' w']}", r"\['w'\] are in more than one group"),
-        ("source__derive", "{c: {column: race, values: {x: [w], 'x ': [b]}}}", r"\['x'\] stand there twice"),
+        ("source__derive", "{c: {column: race, values: {x: [w], 'x ': [b]}}}", r"\['x'\] are repeated"),
         ("source__derive", "{c: {column: race, values: {x: [w], y: ['w ']}}}", r"\['w'\] have more than one value"),
     ],
     ids=["groups", "new values", "values"],
