@@ -1,5 +1,6 @@
 """Base class and validators of the audit spec: strict models, seeds, ascending pairs."""
 
+from collections import Counter
 from collections.abc import Iterator
 from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
@@ -27,19 +28,26 @@ def _ascending(value: Pair) -> Pair:
     return value
 
 
+def canonical(value: Any) -> str:
+    """A cell as text to be compared with codes: trimmed, and 5.0 as 5. A whole table is read by SQL of this meaning."""
+    text = "" if value is None else str(value).strip()
+    head, dot, tail = text.partition(".")
+    return head if dot and tail and not tail.strip("0") and head.lstrip("-").isdigit() else text
+
+
 def _text(value: object) -> object:
-    """YAML reads 5 and 5.0 and true as other things than the text of a CSV; codes are compared as text."""
+    """A code as the cells that it is compared with: YAML reads 5 and 5.0 and true as other things than their text."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value) if isinstance(value, int | float) else value
+    return canonical(value) if isinstance(value, str | int | float) else value
 
 
 Seed = Annotated[int, AfterValidator(_seed), f"0 to {LARGEST_SEED}"]
 """A seed; the text is its range in words, for the reference of keys."""
 Code = Annotated[str, BeforeValidator(_text)]
-"""A value of a table as text: 5 and 5.0 are `5`, true is `true`."""
+"""A value of a table as text, without blanks at its ends: 5 and 5.0 are `5`, true is `true`."""
 Ascending = Annotated[Pair, AfterValidator(_ascending), "the lower one first"]
 """Two numbers, either of which may be null for no bound; the lower one first."""
 
@@ -52,8 +60,13 @@ class Strict(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _no_flag_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
-        if _flag_for_number(value, cls.model_fields[info.field_name or ""].annotation):
+        kind = cls.model_fields[info.field_name or ""].annotation
+        if _flag_for_number(value, kind):
             raise ValueError("expected a number, and true and false are none")
+        if isinstance(value, dict) and get_args(kind)[:1] == (Code,):  # of two such keys one would be lost
+            counts = Counter(map(_text, value))
+            if twice := [code for code, count in counts.items() if count > 1]:
+                raise ValueError(f"{twice} are repeated: blanks at the ends of a value do not count")
         return value
 
 

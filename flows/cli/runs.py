@@ -5,6 +5,7 @@ import webbrowser
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
+from unicodedata import normalize
 
 import typer
 
@@ -235,12 +236,11 @@ def report(
     from flows.runs import run_names
     from flows.runs.index import read_manifest
     from flows.runs.report_files import picture_anew, report_anew
-    from schemas.audit.partition import slug
     from tasks.reporting.exports import single_file
 
     opened, run = run_names.opened(lake, run)
     lender = read_manifest(opened, run)["spec"]["source"].get("lender_name")
-    folder = out or Path(f"{run}-{slug(lender)}" if lender else run)
+    folder = out or Path(folder_of_report(run, lender or ""))
     joined = [path for path in (single, picture) if path is not None]
     for place in (folder, *(path.parent for path in joined)):
         _require_outside(place, opened.storage.local)
@@ -270,6 +270,13 @@ def report(
     if lacking is not None:
         raise lacking
     raise typer.Exit(ExitCode.OUTSIDE if any(line.over for line in lines) else ExitCode.WITHIN)
+
+
+def folder_of_report(run: str, lender: str) -> str:
+    """Name of a run's folder outside the lake; with a lender's name in plain letters, where one is known."""
+    from schemas.audit.partition import slug
+
+    return f"{run}-{slug(normalize('NFKD', lender).encode('ascii', 'ignore').decode())}" if lender else run
 
 
 def _require_outside(place: Path, lake: Path) -> None:

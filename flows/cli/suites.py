@@ -78,6 +78,9 @@ def export(
     out: Annotated[Path, typer.Option(metavar="PLACE", help="Folder, or archive (.zip), that is not there yet.")],
     form: Annotated[Literal["rocrate", "datapackage"], typer.Option("--format", help="RO-Crate, or Data Package.")],
     licence: Annotated[str, typer.Option("--licence", metavar="URL", help="Licence of the results.")] = "",
+    publisher: Annotated[
+        str, typer.Option(metavar="NAME", help="Organisation that audits and publishes; NAME or 'NAME <URL>'.")
+    ] = "",
     lake: LakeOption = "data/lake",
     jobs: JobsOption = None,
     as_json: JsonOption = False,
@@ -87,7 +90,8 @@ def export(
     It is a release: it is entered in the log, and every earlier release of the same rows is taken into account.
     """
     from flows.cli.runs import print_released
+    from flows.operations.export import Terms
     from flows.operations.export import export as let_out
     from flows.runs.run_names import opened
 
-    print_released(let_out(lake, opened(lake, run)[1], out, form, jobs, licence), as_json=as_json)
+    print_released(let_out(lake, opened(lake, run)[1], out, form, jobs, Terms(licence, publisher)), as_json=as_json)

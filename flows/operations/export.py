@@ -14,8 +14,8 @@ import json
 import re
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -76,11 +76,39 @@ _ABOUT: Final = {
     README: "How to check this folder",
     CERTIFICATE: "Digests of the other files, of code and of spec, and the signature",
     CRATE: "RO-Crate metadata",
-    PACKAGE: "Data package descriptor",
 }
 
 
-def export(root: str, run: str, place: Path, form: Format, jobs: int | None = None, licence: str = "") -> Released:
+@dataclass(frozen=True)
+class Terms:
+    """What only the house that exports can say of its results."""
+
+    licence: str = ""
+    """URL of their licence; empty: the description says that none is stated."""
+    publisher: str = ""
+    """Organisation that ran the audit and publishes its results, or ``NAME <URL>``; empty: none is named."""
+
+    def __post_init__(self) -> None:
+        """Refuse a licence that is no address of the web."""
+        licence = self.licence
+        if licence and (
+            urlsplit(licence).scheme not in ("http", "https") or not licence.isprintable() or " " in licence
+        ):
+            raise SpecError(f"--licence is {licence!r}; give the URL of a licence, which begins with https://")
+
+    @property
+    def organisation(self) -> tuple[str, str]:
+        """Name and URL of the publisher, each empty where it is not given."""
+        name, _, url = self.publisher.partition("<")
+        return name.strip(), url.strip().removesuffix(">")
+
+
+UNSTATED: Final = Terms()
+
+
+def export(
+    root: str, run: str, place: Path, form: Format, jobs: int | None = None, terms: Terms = UNSTATED
+) -> Released:
     """Release a run as a folder or an archive that a data repository takes.
 
     Args:
@@ -89,17 +117,14 @@ def export(root: str, run: str, place: Path, form: Format, jobs: int | None = No
         place: folder, or archive whose name ends with ``.zip``; it may not be there yet.
         form: ``rocrate`` or ``datapackage``.
         jobs: as of ``release``.
-        licence: URL of the licence of the results; empty: the description says that none is stated.
+        terms: licence and publisher of the results.
 
     Raises:
-        SpecError: as of ``release``, and where the licence is no address of the web.
-        IntegrityError, InfrastructureError: as of ``release``.
+        SpecError, IntegrityError, InfrastructureError: as of ``release``.
     """
-    if licence and (urlsplit(licence).scheme not in ("http", "https") or not licence.isprintable() or " " in licence):
-        raise SpecError(f"--licence is {licence!r}; give the URL of a licence, which begins with https://")
 
     def pack(lake: Lake, released: str, files: Files, door: Door) -> Files:
-        return packed(lake, released, files, form, licence, door)
+        return packed(lake, released, files, form, terms, door)
 
     if place.suffix != ".zip":
         return release(root, run, place, jobs, pack)
@@ -125,7 +150,7 @@ def export(root: str, run: str, place: Path, form: Format, jobs: int | None = No
     return replace(released, folder=str(place))
 
 
-def packed(lake: Lake, run: str, files: Files, form: Format, licence: str = "", door: Door = OPEN) -> Files:
+def packed(lake: Lake, run: str, files: Files, form: Format, terms: Terms = UNSTATED, door: Door = OPEN) -> Files:
     """The files of a release with the published tables, the spec, citations and a description of all.
 
     Args:
@@ -133,7 +158,7 @@ def packed(lake: Lake, run: str, files: Files, form: Format, licence: str = "", 
         run: its id.
         files: of the release: path -> content.
         form: of the description.
-        licence: URL; empty where none is stated.
+        terms: licence and publisher of the results.
         door: what stays in the house; a table that is withheld whole is left out.
     """
     manifest = read_manifest(lake, run)
@@ -152,10 +177,9 @@ def packed(lake: Lake, run: str, files: Files, form: Format, licence: str = "", 
     ).encode()
     ordered = dict(sorted(packed_files.items()))
     if form == "datapackage":
-        content = data_package(manifest, ordered, {_path(table): table for table, _ in tables.values()}, licence)
-        return {**ordered, PACKAGE: _written(content)}
+        return {**ordered, PACKAGE: _written(data_package(manifest, tables.values(), terms))}
     described = {_path(table): table.description for table, _ in tables.values()} | _ABOUT
-    return {**ordered, CRATE: _written(ro_crate(manifest, ordered, described, licence))}
+    return {**ordered, CRATE: _written(ro_crate(manifest, ordered, described, terms))}
 
 
 def _written(content: Mapping[str, Any]) -> bytes:
@@ -203,10 +227,14 @@ def _cell(value: object) -> object:
 # Data Package 2.0.
 
 
-def data_package(
-    manifest: Mapping[str, Any], files: Mapping[str, bytes], tables: Mapping[str, Table], licence: str
-) -> dict[str, Any]:
-    """The descriptor of a data package: ``files`` by path, ``tables`` the declarations of those that are tables."""
+def data_package(manifest: Mapping[str, Any], tables: Iterable[tuple[Table, bytes]], terms: Terms) -> dict[str, Any]:
+    """The descriptor of a data package of ``tables``: declaration and content of each.
+
+    Files that are no tables are no resources: the certificate has their digests. The standard has no type for them, and
+    Frictionless takes a workbook for a table and ``report.json`` for a report of its own.
+    """
+    name, url = terms.organisation
+    contributor = {"title": name, **({"path": url} if url else {}), "roles": ["publisher"]}
     return {
         "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
         "name": _slug(manifest["run"]),
@@ -216,30 +244,32 @@ def data_package(
         "version": version("evenhand"),
         "created": manifest["finished"],
         "keywords": ["audit", "fair lending"],
-        **({"licenses": [{"path": licence}]} if licence else {}),
+        **({"licenses": [{"path": terms.licence}]} if terms.licence else {}),
+        **({"contributors": [contributor]} if terms.publisher else {}),
         "sources": [{"title": str(manifest["read"]["source"])}] if manifest.get("read") else [],
-        "resources": [_resource(path, content, tables.get(path)) for path, content in files.items()],
+        "resources": [_resource(table, content) for table, content in tables],
     }
 
 
-def _resource(path: str, content: bytes, table: Table | None) -> dict[str, Any]:
-    resource = {
-        "name": _slug(path),
-        "path": path,
-        "description": _ABOUT.get(path, ""),
-        "format": Path(path).suffix.removeprefix("."),
-        "mediatype": _media(path),
-        "bytes": len(content),
-        "hash": f"sha256:{hashlib.sha256(content).hexdigest()}",
-    }
-    if table is None:
-        return {name: value for name, value in resource.items() if value != ""}
+def _resource(table: Table, content: bytes) -> dict[str, Any]:
+    path = _path(table)
     schema = {
         "fields": [_field(column) for column in table.columns if column.type in _TYPES],
         "missingValues": [NULL],
         **({"primaryKey": list(table.key)} if table.key else {}),
     }
-    return {**resource, "description": table.description, "type": "table", "encoding": "utf-8", "schema": schema}
+    return {
+        "name": _slug(path),
+        "path": path,
+        "description": table.description,
+        "type": "table",
+        "format": "csv",
+        "mediatype": _media(path),
+        "encoding": "utf-8",
+        "bytes": len(content),
+        "hash": f"sha256:{hashlib.sha256(content).hexdigest()}",
+        "schema": schema,
+    }
 
 
 def _field(column: Column) -> dict[str, Any]:
@@ -272,14 +302,15 @@ def _title(manifest: Mapping[str, Any]) -> str:
 
 
 def ro_crate(
-    manifest: Mapping[str, Any], files: Mapping[str, bytes], described: Mapping[str, str], licence: str
+    manifest: Mapping[str, Any], files: Mapping[str, bytes], described: Mapping[str, str], terms: Terms
 ) -> dict[str, Any]:
     """The metadata of a RO-Crate: ``files`` by path, ``described`` what each is."""
     parts = [
         {
             "@id": path,
             "@type": "File",
-            "name": described.get(path, path),
+            "name": path,
+            "description": described.get(path, "A page of the report, or what one shows"),
             "encodingFormat": _media(path),
             "contentSize": str(len(content)),
             "sha256": hashlib.sha256(content).hexdigest(),
@@ -289,10 +320,14 @@ def ro_crate(
     certificate = {  # it has the digest of this description, which therefore cannot have its own
         "@id": CERTIFICATE,
         "@type": "File",
-        "name": _ABOUT[CERTIFICATE],
+        "name": CERTIFICATE,
+        "description": _ABOUT[CERTIFICATE],
         "encodingFormat": _media(CERTIFICATE),
     }
+    software = f"urn:evenhand:{version('evenhand')}"
     source = str((manifest.get("read") or {}).get("source", "the source"))
+    name, url = terms.organisation
+    publisher = {"@id": url or "#publisher", "@type": "Organization", "name": name, **({"url": url} if url else {})}
     root = {
         "@id": "./",
         "@type": "Dataset",
@@ -300,7 +335,8 @@ def ro_crate(
         "description": "Published results of an audit by Evenhand. No row of a person is in here.",
         "identifier": manifest["run"],
         "datePublished": manifest["finished"],
-        "license": {"@id": licence or "#licence"},
+        "license": {"@id": terms.licence or "#licence"},
+        **({name: {"@id": publisher["@id"]} for name in ("author", "publisher")} if terms.publisher else {}),
         "conformsTo": {"@id": _PROCESS_RUN},
         "hasPart": [{"@id": part["@id"]} for part in (*parts, certificate)],
         "mentions": {"@id": "#run"},
@@ -309,16 +345,19 @@ def ro_crate(
         "@id": "#run",
         "@type": "CreateAction",
         "name": f"Run {manifest['run']}",
-        "startTime": began_at(manifest),
-        "endTime": manifest["finished"],
-        "actionStatus": {"@id": "http://schema.org/CompletedActionStatus"},
-        "instrument": {"@id": "#evenhand"},
+        "description": "Audit of lending decisions by Evenhand, as audit.yaml says",
+        "startTime": _with_offset(began_at(manifest)),
+        "endTime": _with_offset(manifest["finished"]),
+        "actionStatus": "http://schema.org/CompletedActionStatus",
+        "instrument": {"@id": software},
+        **({"agent": {"@id": publisher["@id"]}} if terms.publisher else {}),
         "object": [{"@id": "#source"}, {"@id": "audit.yaml"}],
         "result": [{"@id": part["@id"]} for part in parts if str(part["@id"]).startswith(("report", "measures"))],
     }
-    terms = {"@id": licence, "@type": "CreativeWork", "name": licence}
-    if not licence:
-        terms = {"@id": "#licence", "@type": "CreativeWork", "name": "No licence of these results is stated"}
+    about = {"@type": "CreativeWork", "description": "Terms of the results"}
+    licence = {"@id": terms.licence, "name": terms.licence, **about}
+    if not terms.licence:
+        licence = {"@id": "#licence", "name": "No licence of these results is stated", **about}
     graph = [
         {
             "@id": CRATE,
@@ -327,12 +366,24 @@ def ro_crate(
             "about": {"@id": "./"},
         },
         root,
-        {"@id": _PROCESS_RUN, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"},
+        {"@id": _PROCESS_RUN, "@type": ["CreativeWork", "Profile"], "name": "Process Run Crate", "version": "0.5"},
         action,
-        {"@id": "#evenhand", "@type": "SoftwareApplication", "name": "Evenhand", "version": version("evenhand")},
+        {
+            "@id": software,
+            "@type": "SoftwareApplication",
+            "name": "Evenhand",
+            "url": software,
+            "version": version("evenhand"),
+        },
         {"@id": "#source", "@type": "Dataset", "name": source, "description": "What was audited; it is not in here"},
-        terms,
+        licence,
+        *([publisher] if terms.publisher else []),
         *parts,
         certificate,
     ]
     return {"@context": f"{_STANDARD}/context", "@graph": graph}
+
+
+def _with_offset(moment: str) -> str:
+    """A time in UTC with its offset in digits, which is the form of the profile."""
+    return moment.removesuffix("Z") + "+00:00" * moment.endswith("Z")

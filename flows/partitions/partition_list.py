@@ -22,13 +22,13 @@ from flows.partitions.years import goes_by_years, lacking_columns, placed, witho
 from schemas.audit.column import ColumnSpec
 from schemas.audit.partition import ALL, By, slug
 from schemas.audit.spec import AuditSpec, Protected
+from schemas.bounds import canonical
 from schemas.errors import InfrastructureError, SpecError, nearest
 from schemas.terms import Kind
 from tasks.ingest import registry
 from tasks.ingest.applications import database
 from tasks.ingest.intake.recipe import respelled
 from tasks.ingest.registry import part_digests
-from tasks.ingest.sources.raw import canonical
 from tasks.ingest.statement import Question, Statement, statement
 from tasks.lake.store import Lake
 from tasks.pipeline.digests import code_digest, versions

@@ -22,14 +22,14 @@ from pydantic import ValidationError
 from flows.runs.disclosure import with_earlier
 from schemas.audit import column
 from schemas.audit.causal import CausalGraph
-from schemas.audit.source import Keep, Source
+from schemas.audit.source import LONGEST_NAME, Keep, Source
 from schemas.audit.spec import AuditSpec, Protected
+from schemas.bounds import canonical
 from schemas.errors import InfrastructureError, SpecError, TooFewError
 from schemas.vintages import FIRST_YEAR, folder_of, latest_year
 from tasks.ingest import registry
 from tasks.ingest.applications import database
 from tasks.ingest.intake.recipe import respelled
-from tasks.ingest.sources import raw
 from tasks.ingest.statement import Question, statement
 from tasks.ingest.vintages import panels
 from tasks.ingest.vintages.store import outline_of
@@ -135,6 +135,7 @@ def with_lender(spec: AuditSpec, lake: Lake) -> AuditSpec:
     elif not lenders and len(source.paths) == 1:
         lenders = set(outline_of(Path(source.paths[0])).lenders)
     name = named[lender].name if len(lenders) == 1 and (lender := next(iter(lenders))) in named else ""
+    name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
     return spec.model_copy(update={"source": source.model_copy(update={"lender_name": name})}) if name else spec
 
 
@@ -358,7 +359,7 @@ def _groups_found(source: Source, protected: Sequence[Protected]) -> dict[str, S
     if names:
         table = registry.reader_of(source).read(source, list(dict.fromkeys(made_from.values()))).table
         for name, column in made_from.items():
-            values = {raw.canonical(value) for value in pc.unique(table[column]).to_pylist()}
+            values = {canonical(value) for value in pc.unique(table[column]).to_pylist()}
             if name in source.derive:
                 values = {new for new, codes in source.derive[name].values.items() if not values.isdisjoint(codes)}
             occurring[name] = values

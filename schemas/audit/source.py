@@ -120,6 +120,8 @@ class Keep(Strict):
         return self.minimum is not None or self.maximum is not None
 
 
+LONGEST_NAME: Final = 200
+"""Characters of a lender's name that pages have room for."""
 CellRule = Literal["present", "absent"] | tuple[Code, ...]
 """Which cells of a column make a new value: those that are there, those that are missing, or those of some codes."""
 
@@ -138,7 +140,7 @@ class Derived(Strict):
     @field_validator("values")
     @classmethod
     def _each_value_once(cls, values: dict[Code, tuple[Code, ...]]) -> dict[Code, tuple[Code, ...]]:
-        listed = [code for codes in values.values() for code in codes]
+        listed = [code for codes in values.values() for code in set(codes)]
         twice = sorted({code for code in listed if listed.count(code) > 1})
         if twice:
             raise ValueError(f"{twice} have more than one value")
@@ -324,7 +326,7 @@ class Source(Strict):
     )
     lender_name: str = Field(
         "",
-        max_length=200,
+        max_length=LONGEST_NAME,
         description="of HMDA: name of the lender for pages; from the panel of the year in the lake if empty",
     )
     lacking: tuple[str, ...] = Field(

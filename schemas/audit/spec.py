@@ -139,7 +139,7 @@ class Protected(Strict):
                 raise ValueError(f"{name!r} is the reference group, which the others are judged by; leave it out")
             if groups and name not in groups:
                 raise ValueError(f"reported_only names {name!r}, which is no group; {nearest(name, groups)}")
-        listed = [value for values in self.groups.values() for value in values]
+        listed = [value for values in self.groups.values() for value in set(values)]
         twice = sorted({value for value in listed if listed.count(value) > 1})
         if twice:
             raise ValueError(f"{twice} are in more than one group")

@@ -13,8 +13,9 @@ import pyarrow as pa
 from schemas.audit.column import ColumnSpec
 from schemas.audit.source import CellRule, Derived, Keep, Source
 from schemas.audit.spec import Decision, Protected
+from schemas.bounds import canonical
 from schemas.terms import Kind, Refusal
-from tasks.ingest.sources.raw import Laid, canonical
+from tasks.ingest.sources.raw import Laid
 
 if TYPE_CHECKING:
     import duckdb
@@ -70,7 +71,7 @@ def lay_texts(source_view: Laid, connection: "duckdb.DuckDBPyConnection", bound:
         text = f"c{i}"
         if name not in source_view.as_compared:
             cell = text if name in source_view.plain else f"trim({text}, {blanks})"
-            # as ``tasks.ingest.sources.raw.canonical`` writes an ASCII text
+            # as ``schemas.bounds.canonical`` writes an ASCII text
             number = f"suffix({cell}, '0') AND contains({cell}, '.') AND regexp_full_match({cell}, '-*[0-9]+[.]0+')"
             text = f"CASE WHEN {number} THEN split_part({cell}, '.', 1) ELSE {cell} END"
         if i in odd and _map(i, mended, connection):

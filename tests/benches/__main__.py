@@ -6,7 +6,7 @@ from importlib import import_module
 
 from flows.cli.terminal import console, print_rows
 
-NAMES = ("graphs", "operations", "published", "rule_mutation", "serve", "verdicts")
+NAMES = ("graphs", "operations", "published", "rule_mutation", "serve", "verdicts", "years")
 
 
 def main() -> None:

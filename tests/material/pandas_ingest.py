@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from schemas.audit.column import ColumnSpec
 from schemas.audit.source import Keep, Source
 from schemas.audit.spec import Decision, Protected
+from schemas.bounds import canonical
 from schemas.errors import DataQualityError, InfrastructureError, SpecError, TooFewError, nearest
 from schemas.table import Column
 from schemas.tables.applications import (
@@ -32,7 +33,7 @@ from schemas.tables.readings import UNDECIDED
 from schemas.terms import Kind, Refusal
 from tasks.ingest import registry
 from tasks.ingest.sources import raw
-from tasks.ingest.sources.raw import Unread, canonical
+from tasks.ingest.sources.raw import Unread
 from tasks.ingest.stage import IngestSettings
 from tasks.ingest.statement import REASONS_UNDECIDED
 from tasks.pipeline.stage import Keeping, Produced

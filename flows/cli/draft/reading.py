@@ -18,12 +18,13 @@ from flows.cli.draft.table import Column, Doubt, Table, columns_of, with_derived
 from flows.cli.draft.vocabulary import parts, plain
 from schemas.audit.intake import Intake, JoinKey, SecondFile
 from schemas.audit.source import Derived, Source
+from schemas.bounds import canonical
 from schemas.errors import SpecError, nearest
 from schemas.terms import Refusal
 from tasks.ingest.intake.missing import is_missing
 from tasks.ingest.sources import files
 from tasks.ingest.sources.door import DELIMITERS, Described, Evidence, describe, second
-from tasks.ingest.sources.raw import Raw, Unread, canonical, registered
+from tasks.ingest.sources.raw import Raw, Unread, registered
 
 MOST_ROWS: Final = 200_000
 """Rows that are read whole; of more, a sample is looked at."""

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from flows.cli.draft.known_tables import Example
 from flows.cli.draft.vocabulary import men_and_women, plain, protected_kind
 from schemas.audit.source import CellRule, Derived, Source
+from schemas.bounds import canonical
 from tasks.ingest.intake import bands, codes, dates, numbers
 from tasks.ingest.intake.folding import spellings
 from tasks.ingest.intake.missing import is_missing
 from tasks.ingest.intake.numbers import NumberGuess, Plain
-from tasks.ingest.sources.raw import canonical
 
 EXEMPT: Final = "Exempt"
 _ZEROS = r"\.0+$"

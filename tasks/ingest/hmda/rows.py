@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from schemas.audit.partition import ALL, Part
 from schemas.audit.source import Source
+from schemas.bounds import canonical
 from schemas.errors import DataQualityError, InfrastructureError, SpecError, nearest
 from schemas.tables.hmda import EXEMPT_CODE, SUBMITTED
 from schemas.terms import Refusal
@@ -32,7 +33,7 @@ from tasks.ingest.hmda.canonical import (
 from tasks.ingest.hmda.conversion import broken_rows, open_raw, source_rows
 from tasks.ingest.hmda.layouts import Recognised, recognise
 from tasks.ingest.sources import files, raw
-from tasks.ingest.sources.raw import Laid, Unread, canonical
+from tasks.ingest.sources.raw import Laid, Unread
 from tasks.lake.local_directory import BESIDE
 from tasks.lake.storage import connected
 

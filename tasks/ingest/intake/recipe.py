@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple
 
 from schemas.audit.intake import RULES, ColumnRecipe, Folding
 from schemas.audit.spec import Decision
+from schemas.bounds import canonical
 from schemas.errors import Location, SpecError
 from schemas.terms import Kind
 from tasks.ingest.intake import dates, numbers
@@ -18,7 +19,6 @@ from tasks.ingest.intake.codes import ZERO_DATES
 from tasks.ingest.intake.folding import fold, spellings
 from tasks.ingest.intake.missing import is_missing
 from tasks.ingest.intake.units import SINCE_2
-from tasks.ingest.sources.raw import canonical
 from tasks.ingest.statement import Question
 
 Fate = Literal["value", "missing", "unread"]

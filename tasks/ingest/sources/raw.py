@@ -9,7 +9,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -63,19 +63,6 @@ def check_regular(path: Path, location: Location = ()) -> None:
 def _refused(path: Path, kind: str, location: Location) -> SpecError:
     path_text = str(path) if len(str(path)) <= _SHOWN else f"{str(path)[:_SHOWN]}..."
     return SpecError(f"{path_text!r} is not a file, but {kind}; give the path of a regular file", location)
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# A cell as text that is compared with codes, for distinct texts.
-#
-# Whole sources are read by SQL of the same meaning: ``tasks.ingest.statement``.
-
-
-def canonical(value: Any) -> str:
-    """A cell as text to be compared with codes: trimmed, and 5.0 as 5."""
-    text = "" if value is None else str(value).strip()
-    head, dot, tail = text.partition(".")
-    return head if dot and tail and not tail.strip("0") and head.lstrip("-").isdigit() else text
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -152,7 +139,7 @@ class Laid:
     plain: frozenset[str] = frozenset()
     """Columns whose cells are ASCII alone, with no blanks around."""
     as_compared: frozenset[str] = frozenset()
-    """Columns whose cells are what ``tasks.ingest.sources.raw.canonical`` makes of them."""
+    """Columns whose cells are what ``schemas.bounds.canonical`` makes of them."""
     numbers: frozenset[str] = frozenset()
     """Columns whose cells are empty or a plain number (``tasks.ingest.statement.plain``)."""
     dates: frozenset[str] = frozenset()

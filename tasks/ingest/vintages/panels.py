@@ -6,6 +6,7 @@ Until 2017 a lender is its agency and respondent. Scope: the list. Lenders' rows
 
 import csv
 import gzip
+import io
 import json
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -143,7 +144,7 @@ def _rows(file: Path) -> Iterator[tuple[str, Lender, str]]:
         content = of_file.path.read_bytes()
     content = gzip.decompress(content) if of_file.compression == "gzip" else content
     text = content.decode(of_file.encoding).removeprefix("\ufeff")
-    reader = csv.reader(text.splitlines(), delimiter=of_file.delimiter)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=of_file.delimiter)
     header = [name.strip().lower().replace("-", "_").replace(" ", "_").strip('"') for name in next(reader, [])]
     place = {name: header.index(name) for name in dict.fromkeys(header)}
     columns = {of: next((place[n] for n in names if n in place), None) for of, names in _COLUMNS.items()}

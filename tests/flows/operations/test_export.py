@@ -18,7 +18,7 @@ from few_loans import FEW
 from rocrate.rocrate import ROCrate
 
 from flows.operations import export as exporting
-from flows.operations.export import CRATE, NULL, PACKAGE, export
+from flows.operations.export import CRATE, NULL, PACKAGE, Terms, export
 from flows.runs.index import run_of
 from flows.runs.released import CERTIFICATE, Door
 from schemas.errors import InfrastructureError, SpecError
@@ -60,26 +60,25 @@ def test_a_crate_opens_and_lists_every_file_with_its_digest(audited: tuple[Path,
 
 
 def valid_tables(folder: Path) -> list[dict[str, Any]]:
-    """The tables of a package, which Frictionless finds valid.
-
-    It guesses kinds of other files by their names: of report.json that it is a report of its own.
-    """
-    package = json.loads((folder / PACKAGE).read_text())
-    tables = {**package, "resources": [r for r in package["resources"] if r.get("type") == "table"]}
-    report = frictionless.Package.from_descriptor(tables, basepath=str(folder)).validate()
+    """The resources of a whole package, which Frictionless finds valid."""
+    report = frictionless.validate(str(folder / PACKAGE))
     assert report.valid, report.flatten(["title", "note", "fieldName", "rowNumber"])[:5]
-    resources: list[dict[str, Any]] = tables["resources"]
+    resources: list[dict[str, Any]] = json.loads((folder / PACKAGE).read_text())["resources"]
+    assert [task.type for task in report.tasks] == ["table"] * len(resources)
     return resources
 
 
 def test_a_package_is_valid_with_all_its_rows(audited: tuple[Path, str]) -> None:
     folder = audited[0] / "datapackage"
-    package = json.loads((folder / PACKAGE).read_text())
-    assert len(valid_tables(folder)) > 20
-    for resource in package["resources"]:
+    resources = valid_tables(folder)
+    assert len(resources) > 20
+    assert {resource["path"] for resource in resources} == {
+        f"tables/{path.name}" for path in (folder / "tables").iterdir()
+    }
+    for resource in resources:
         content = (folder / resource["path"]).read_bytes()
         assert (resource["bytes"], resource["hash"]) == (len(content), f"sha256:{hashlib.sha256(content).hexdigest()}")
-    [measures] = [r for r in package["resources"] if r["path"] == "tables/measures.csv"]
+    [measures] = [r for r in resources if r["path"] == "tables/measures.csv"]
     assert "method" in measures["schema"]["primaryKey"]
     assert all(field["description"] for field in measures["schema"]["fields"])
 
@@ -132,7 +131,7 @@ def test_a_restricted_table_never_enters_though_its_name_is_one_of_published(
     assert "tables/measures.csv" not in files
     assert "tables/verdicts.csv" in files
     files = exporting.packed(
-        Lake(place / "lake"), run, {"README.md": b""}, "rocrate", "", Door(withheld=("published_verdicts",))
+        Lake(place / "lake"), run, {"README.md": b""}, "rocrate", door=Door(withheld=("published_verdicts",))
     )
     assert "tables/verdicts.csv" not in files
     assert b"verdicts.csv" not in files[CRATE]
@@ -164,11 +163,21 @@ def test_an_export_is_a_release(audited: tuple[Path, str]) -> None:
 def test_the_command_writes_an_archive_and_refuses_what_release_refuses(audited: tuple[Path, str]) -> None:
     place, run = audited
     words = ("export", run, "--lake", str(place / "lake"), "--format", "rocrate", "--out", str(place / "few.zip"))
-    done = evenhand(*words, "--licence", "https://creativecommons.org/licenses/by/4.0/")
+    done = evenhand(
+        *words,
+        "--licence",
+        "https://creativecommons.org/licenses/by/4.0/",
+        "--publisher",
+        "Bank für Alle <https://example.org/>",
+    )
     assert done.returncode == 0, done.stderr
     with zipfile.ZipFile(place / "few.zip") as archive:
         graph = json.loads(archive.read(CRATE))["@graph"]
     assert graph[1]["license"] == {"@id": "https://creativecommons.org/licenses/by/4.0/"}
+    [publisher] = [entity for entity in graph if entity["@type"] == "Organization"]
+    assert (publisher["name"], publisher["@id"]) == ("Bank für Alle", "https://example.org/")
+    action = next(entity for entity in graph if entity["@type"] == "CreateAction")
+    assert graph[1]["author"] == graph[1]["publisher"] == action["agent"] == {"@id": publisher["@id"]}
     assert [path.name for path in place.iterdir() if path.name.endswith(".folder")] == []
     again = evenhand(*words)
     assert (again.returncode, "exists already" in again.stderr) == (2, True)
@@ -217,9 +226,9 @@ def test_a_disk_that_is_full_leaves_no_cut_archive_and_the_same_export_goes_on(a
 
 
 @pytest.mark.parametrize("licence", ["javascript:alert(1)", "CC-BY", "https://example.org/a b", "file:///etc/passwd"])
-def test_a_licence_is_an_address_of_the_web(tmp_path: Path, licence: str) -> None:
+def test_a_licence_is_an_address_of_the_web(licence: str) -> None:
     with pytest.raises(SpecError, match="give the URL of a licence"):
-        export(str(tmp_path / "lake"), "loans-2024-0123456789", tmp_path / "out", "rocrate", licence=licence)
+        Terms(licence)
 
 
 def test_no_cell_begins_a_formula() -> None:

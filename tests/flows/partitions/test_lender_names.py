@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 from conftest import REPOSITORY
 
+from flows.cli.runs import folder_of_report
 from flows.partitions.years import with_lender
 from schemas.audit.partition import Part
+from schemas.audit.source import Source
 from schemas.audit.spec import AuditSpec
 from tasks.ingest.vintages import panels
 from tasks.lake.store import Lake
@@ -35,9 +37,33 @@ def test_the_lender_of_a_partition_has_its_name_from_the_panel(lake: Lake) -> No
     assert with_lender(spec_of_lender(), lake).source.lender_name == "Travis Credit Union"
 
 
+def test_a_name_longer_than_a_page_has_room_for_is_cut_and_its_spec_is_valid(tmp_path: Path) -> None:
+    opened, file = Lake(tmp_path / "lake"), tmp_path / "panel.csv"
+    file.write_text(f'activity_year,lei,agency_code,respondent_name\n2024,{LEI},5,"Banc ""d\'É""/{"x" * 300}"\n')
+    panels.add(opened, file)
+    named = with_lender(spec_of_lender(), opened)
+    name = named.source.lender_name
+    assert (len(name), name[:12], name[-4:]) == (200, 'Banc "d\'É"/x', "x...")
+    assert Source.model_validate(named.source.model_dump(mode="json")).lender_name == name
+
+
 def test_a_panel_of_another_year_or_without_the_lender_names_nobody(lake: Lake) -> None:
     assert with_lender(spec_of_lender(year=2023), lake).source.lender_name == ""
     assert with_lender(spec_of_lender("OTHER"), lake).source.lender_name == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "end"),
+    [
+        ('../../etc/Banc "d\'Épargne"', "-etc_Banc_d_Epargne"),
+        ("B" * 300, "-" + "B" * 40),
+        ("=1<b>", "-1_b"),
+        ("銀行", "-x"),
+        ("", ""),
+    ],
+)
+def test_no_name_leaves_the_folder_of_a_report(name: str, end: str) -> None:
+    assert folder_of_report("run", name) == f"run{end}"
 
 
 def test_a_name_in_the_spec_stays(lake: Lake) -> None:

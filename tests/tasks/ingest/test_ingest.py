@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from pandas_ingest import Refused, keep_only
 
 from schemas.audit.source import Keep, Source
+from schemas.bounds import canonical
 from schemas.errors import DataQualityError, SpecError
 from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS
 from tasks.ingest.registry import check_columns
 from tasks.ingest.sources import files as sources_files
-from tasks.ingest.sources.raw import canonical
 from tasks.ingest.stage import ingest, ingest_settings
 from tasks.pipeline.stage import Produced, hold
 
@@ -82,6 +82,33 @@ def test_a_value_that_no_group_lists_is_a_group_too(place: Path) -> None:
     write(place, frame)
     members = ingested(place).tables[MEMBERSHIPS.name].to_pandas()
     assert (members["group"] == "(other)").sum() == 10
+
+
+def test_values_of_a_spec_are_trimmed_as_cells_are(place: Path) -> None:
+    blanks = {
+        "protected__0__groups": "{white: ['w '], Black: [' b\u00a0']}",
+        "decision__favourable": "[' yes']",
+        "decision__unfavourable": "['no ']",
+    }
+    plain, trimmed = ingested(place), ingested(place, **blanks)
+    for table in (APPLICATIONS.name, MEMBERSHIPS.name):
+        assert trimmed.tables[table].equals(plain.tables[table])
+    assert "(other)" not in trimmed.tables[MEMBERSHIPS.name]["group"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "match"),
+    [
+        ("protected__0__groups", "{white: [w], Black: [b, ' w']}", r"\['w'\] are in more than one group"),
+        ("source__derive", "{c: {column: race, values: {x: [w], 'x ': [b]}}}", r"\['x'\] are repeated"),
+        ("source__derive", "{c: {column: race, values: {x: [w], y: ['w ']}}}", r"\['w'\] have more than one value"),
+    ],
+    ids=["groups", "new values", "values"],
+)
+def test_values_that_are_equal_but_for_blanks_stand_in_one_place(place: Path, key: str, value: str, match: str) -> None:
+    with pytest.raises(SpecError, match=match):
+        spec_of(place, **{key: value})
+    assert spec_of(place, protected__0__groups="{white: [w, 'w '], Black: [b]}").protected[0].groups["white"]
 
 
 def test_crossed_columns_make_one_group_per_pair(place: Path) -> None:

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from benches.years import alone, found_by, found_by_constant, normal_years
 from hypothesis import given
 from hypothesis import strategies as st
-from planted_years import alone, found_by, found_by_constant, normal_years
 
 from tasks.metrics.algorithm.monitoring import (
     between_years,

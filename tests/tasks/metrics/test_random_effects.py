@@ -5,7 +5,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from planted_years import alarms, gaps, neighbours, slopes
+from benches.years import alarms, gaps, neighbours, slopes
 from scipy.stats import t as student
 from statsmodels.stats.meta_analysis import combine_effects
 

@@ -35,6 +35,12 @@ def test_names_assets_and_agency_of_a_year(lake: Lake, tmp_path: Path) -> None:
     assert panels.years(lake) == [2024]
 
 
+@pytest.mark.parametrize("name", ["../Zwei\x85 \u2028 Bank", "É" * 300, "=1<b>'x'"])
+def test_any_name_is_kept_whole(lake: Lake, tmp_path: Path, name: str) -> None:
+    panels.add(lake, written(tmp_path, FIRST.replace("TRAVIS CREDIT UNION", name)))
+    assert panels.lenders_of(lake, 2024)["549300GAX7IKJUKCJE72"].name == name
+
+
 def test_a_transmittal_file_adds_names_and_keeps_assets(lake: Lake, tmp_path: Path) -> None:
     panels.add(lake, written(tmp_path, FIRST))
     header = "activity_year|calendar_quarter|lei|tax_id|agency_code|respondent_name|respondent_state|city|lar_count"
