@@ -336,10 +336,6 @@ KNOWN: Final = (FACE, *NAMES)
 KS: Final = range(1, 13)
 """Numbers of candidates for which FACE is compared; 12 is k0 of COMPAS, both groups together."""
 
-PATHS: Final = frozenset({"german", "compas", "student", "heloc"})
-"""Data sets with path costs. Adult's 1.6 million usable steps have 0.85 million midpoints, each with a kernel sum over
-40,704 points: 405 CPU seconds. Run once, the ratio of the means was 1.55 to 1.78 for k to 12."""
-
 SEEDS: Final = 10
 """Draws of each system for the least and the largest feasible share."""
 
@@ -359,6 +355,8 @@ class Systems:
     translations: int
     """Directions that GLOBE-CE draws."""
     seed: int
+    kinds: Sequence[str] = tuple(KINDS)
+    """Costs by which FGCE and FACE are compared."""
 
 
 def obtained(dataset: str, request: Request, systems: Systems) -> tuple[dict[Cell, Value], tuple[Drawing, ...]]:
@@ -370,7 +368,7 @@ def obtained(dataset: str, request: Request, systems: Systems) -> tuple[dict[Cel
         pricing = Pricing(problem, settings, np.random.default_rng(systems.seed))
         searched = recourse.search(problem, np.arange(len(problem.group)), pricing.costs)
         by_kind = {}
-        for kind in ("vector", "path") if dataset in PATHS else ("vector",):
+        for kind in systems.kinds:
             costs = pricing.by(kind, searched.graph, searched.points, searched.reach)
             tables = [(part.factuals, feasible(costs, part)) for part in searched.reach.active]
             by_kind[kind] = by_k(optima.parts_of(tables, searched.weight), KS, optima.solver_of(settings))
