@@ -22,7 +22,9 @@ def run() -> NoReturn:
     try:
         main()
     except SystemExit as ended:
-        code = int(ended.code or 0)
+        if isinstance(ended.code, str):  # a message, which the interpreter prints
+            raise
+        code = ended.code or 0
     threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as the interpreter does
     from flows.cli.main import end
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +40,9 @@ from tasks.numerics.problem import Problem
 FGCE_MEAN, FACE_MEAN, RATIO = "mean_cost", "mean_cost_face", "mean_cost_over_face"
 COVERED = "rows_covered"
 
-KINDS = {"vector": "L2 distance", "path": "sum of path weights"}
+Kind = Literal["vector", "path"]
+
+KINDS: Final[Mapping[Kind, str]] = {"vector": "L2 distance", "path": "sum of path weights"}
 """Costs that are compared, and what the drawings call them."""
 
 
@@ -98,7 +100,7 @@ def _mean(costs: Sequence[Floats], parts: Sequence[Part], covered: Sequence[Bool
     return float(np.average(paid, weights=rows)) if len(paid) else float("nan")
 
 
-def cells(assignments: Mapping[str, Sequence[Assigned]]) -> Iterator[tuple[Cell, Value]]:
+def cells(assignments: Mapping[Kind, Sequence[Assigned]]) -> Iterator[tuple[Cell, Value]]:
     """Yields the means and their ratio; ``assignments`` is by kind of cost."""
     for kind, by_number in assignments.items():
         for assignment in by_number:
@@ -114,7 +116,7 @@ def cells(assignments: Mapping[str, Sequence[Assigned]]) -> Iterator[tuple[Cell,
             )
 
 
-def face_drawings(assignments: Mapping[str, Sequence[Assigned]]) -> tuple[Drawing, ...]:
+def face_drawings(assignments: Mapping[Kind, Sequence[Assigned]]) -> tuple[Drawing, ...]:
     """The figure of the paper, each curve divided by its maximum, and the ratio that this hides."""
     kinds = {kind: by_number for kind, by_number in assignments.items() if by_number}
     if not kinds:
@@ -355,7 +357,7 @@ class Systems:
     translations: int
     """Directions that GLOBE-CE draws."""
     seed: int
-    kinds: Sequence[str] = tuple(KINDS)
+    kinds: Sequence[Kind] = tuple(KINDS)
     """Costs by which FGCE and FACE are compared."""
 
 
@@ -367,7 +369,7 @@ def obtained(dataset: str, request: Request, systems: Systems) -> tuple[dict[Cel
         problem, settings = request.problem, request.settings
         pricing = Pricing(problem, settings, np.random.default_rng(systems.seed))
         searched = recourse.search(problem, np.arange(len(problem.group)), pricing.costs)
-        by_kind = {}
+        by_kind: dict[Kind, list[Assigned]] = {}
         for kind in systems.kinds:
             costs = pricing.by(kind, searched.graph, searched.points, searched.reach)
             tables = [(part.factuals, feasible(costs, part)) for part in searched.reach.active]
