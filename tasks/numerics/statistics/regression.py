@@ -10,7 +10,7 @@ import scipy  # its part `stats` is loaded on first use: a spec is read without 
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs, Matrix, Packed, some_rows_of
 from tasks.numerics.encoding import Columns
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -152,12 +152,12 @@ class LogitFit:
 
 
 def fit_logit(
-    x: Floats, y: Floats, start: Floats | None = None, ridge: float = 0.0, weight: Floats | None = None
+    x: Matrix, y: Floats, start: Floats | None = None, ridge: float = 0.0, weight: Floats | None = None
 ) -> LogitFit:
     """Fit P(y = 1) = 1 / (1 + exp(-x b)) by Newton's method with step halving.
 
     Args:
-        x: ``(n, p)`` design of full rank, intercept first; columns standardised or 0 and 1.
+        x: ``(n, p)`` design of full rank, intercept first; columns standardised or 0 and 1. Packed only with a ridge.
         y: ``(n,)`` 0 or 1.
         start: ``(p,)`` first coefficients; zeros if left out.
         ridge: Penalty ``ridge / 2`` on the sum of squared coefficients but the intercept's. A penalised fit is finite
@@ -171,7 +171,7 @@ def fit_logit(
     likelihood = log_likelihood(index, y, weight) - 0.5 * float(penalty @ b**2)
     if len(x) >= EVERY * SAMPLE:
         some = slice(None, None, EVERY)
-        few = fit_logit(x[some], y[some], start, ridge, None if weight is None else weight[some])
+        few = fit_logit(some_rows_of(x, some), y[some], start, ridge, None if weight is None else weight[some])
         index_few = x @ few.coefficients
         reached = log_likelihood(index_few, y, weight) - 0.5 * float(penalty @ few.coefficients**2)
         if reached > likelihood and not few.separated:
@@ -181,8 +181,8 @@ def fit_logit(
         passes += 1
         p = expit(index)
         residual = y - p if weight is None else weight * (y - p)
-        matrix = information(x, p, penalty, weight)
-        step = solve(matrix, x.T @ residual - penalty * b)
+        score, matrix = _derivatives(x, residual, p, penalty, weight)
+        step = solve(matrix, score - penalty * b)
         if np.abs(step).max() <= SMALL:
             converged = True
             break
@@ -192,7 +192,7 @@ def fit_logit(
     if not converged:
         p = expit(index)
         matrix = information(x, p, penalty, weight)
-    separated = "" if ridge or (converged and has_maximum(x, y, p)) else _sign(b, p)
+    separated = "" if ridge or (converged and has_maximum(x[:], y, p)) else _sign(b, p)
     return LogitFit(b, p, inverse(matrix), separated, passes)
 
 
@@ -200,6 +200,22 @@ def log_likelihood(index: Floats, y: Floats, weight: Floats | None = None) -> fl
     """Bernoulli log likelihood of the linear predictor ``(n,)``."""
     rows = log_expit(np.where(y > 0, index, -index))
     return float(rows.sum() if weight is None else weight @ rows)
+
+
+def _derivatives(
+    x: Matrix, residual: Floats, p: Floats, penalty: Floats, weight: Floats | None
+) -> tuple[Floats, Floats]:
+    """The score X'r ``(p,)`` and the information; rows of a packed matrix are made once for both."""
+    if not isinstance(x, Packed):
+        return x.T @ residual, information(x, p, penalty, weight)
+    score, matrix = np.zeros(x.shape[1]), np.diag(penalty)
+    root = np.sqrt(p * (1 - p) if weight is None else weight * p * (1 - p))
+    for rows in x.blocks():
+        some = x[rows]
+        score += some.T @ residual[rows]
+        some *= root[rows][:, None]
+        matrix += some.T @ some
+    return score, matrix
 
 
 def information(x: Floats, p: Floats, penalty: Floats | float = 0.0, weight: Floats | None = None) -> Floats:
@@ -228,7 +244,7 @@ def solve(matrix: Floats, right: Floats) -> Floats:
 
 
 def _ascend(
-    x: Floats,
+    x: Matrix,
     y: Floats,
     at: tuple[Floats, Floats, float],
     step: Floats,
@@ -247,7 +263,7 @@ def _ascend(
     return at
 
 
-def recedes(x: Floats, y: Floats, step: Floats) -> bool:
+def recedes(x: Matrix, y: Floats, step: Floats) -> bool:
     """Whether no row becomes less likely along a step, so that the likelihood may rise along it without end."""
     gain = np.where(y > 0, 1.0, -1.0) * (x @ step)
     return bool(gain.min() >= -FLAT * np.abs(gain).max())

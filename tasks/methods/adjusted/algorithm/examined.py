@@ -61,7 +61,7 @@ from tasks.methods.adjusted.algorithm.readings import (
     worst_of_missing,
     worst_of_undecided,
 )
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs, some_columns_of
 from tasks.numerics.statistics.regression import MANY
 
 PLACE_LEVELS = 60
@@ -275,23 +275,19 @@ def _fit(files: Files, decided: Files, rows: Rows, rules: Rules) -> _Fitted:
     of_reference = rows.used & (decided.group == decided.reference)
     clipped = tuple(within_reference(control, of_reference) for control in decided.controls)
     applications = replace(decided, controls=clipped).applications()
-    design = build_design(applications, rows, "squared")
+    design = build_design(applications, rows, "squared", packed=len(used.denied) > MANY)
     if rules.selected:
         design = with_reference_terms(design, applications, rows.used)
     del applications, clipped
-    kept = np.r_[0, design.first_control : design.x.shape[1]]
+    kept = np.r_[0, design.first_control : len(design.names)]
     place_of = {int(column): place for place, column in enumerate(kept)}
     columns: dict[str, list[int]] = {control.name: [] for control in decided.controls}
     names = list(columns)
     for column in kept[1:]:
         for control in {design.control[column], design.partners.get(int(column), -1)} - {-1}:
             columns[names[control]].append(place_of[int(column)])
-    if len(design.y) > MANY:  # without a second matrix: the intercept in place of the last indicator
-        x = design.x[:, design.first_control - 1 :]
-        x[:, 0] = 1.0
-    else:
-        x = np.ascontiguousarray(design.x[:, kept])
-    design = replace(design, x=np.zeros((0, design.x.shape[1])))  # the rule holds its columns
+    x = np.ascontiguousarray(design.x[:, kept]) if design.packed is None else design.packed.having(kept)
+    design = replace(design, x=design.x[:0], packed=None)  # the rule holds its columns
     reference = design.group == decided.reference
     rule = rule_of(x, design.y, reference)
     weighted = None
@@ -469,8 +465,9 @@ def _ended(files: Files, used: Files) -> dict[int, Undecided] | None:
     if complete < every.undecided.sum() / 10 or not of_reference.any():
         return None
     clipped = tuple(within_reference(control, of_reference) for control in controls)
-    design = build_design(replace(every, controls=clipped).applications(), rows, "squared")
-    x = design.x[:, np.r_[0, design.first_control : design.x.shape[1]]]
+    of_clipped = replace(every, controls=clipped).applications()
+    design = build_design(of_clipped, rows, "squared", packed=int(rows.used.sum()) > MANY)
+    x = some_columns_of(design.matrix, np.r_[0, design.first_control : len(design.names)])
     complete_files, weight = every.taken(rows.used), None
     if not rows.used.all():
         outcome = every.denied.astype(np.int32) + 2 * every.undecided
@@ -581,7 +578,7 @@ def are_codes(values: Floats) -> bool:
 def _in_bands(fitted: _Fitted, members: Bools) -> float:
     """What differences inside the bands of all ordered columns may account for; 0 where it is small."""
     rule, design = fitted.rule, fitted.design
-    names = [design.names[j] for j in np.r_[0, design.first_control : design.x.shape[1]]]
+    names = [design.names[j] for j in np.r_[0, design.first_control : len(design.names)]]
     total = 0.0
     for control in fitted.files.controls:
         if not control.ordered:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import chi2, norm, rankdata
 
 from tasks.methods.adjusted.algorithm.expected import Effect, Error, Rule, effect_on, error_of, rule_of
-from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.numerics.arrays import Bools, Floats, Ints, Matrix, Packed, some_columns_of
 from tasks.numerics.statistics.regression import fit_logit
 
 DEPENDS = 0.10
@@ -102,7 +102,7 @@ class Undecided:
 
 
 def undecided_rules(
-    x: Floats, denied: Bools, undecided: Bools, reference: Bools, weight: Floats | None
+    x: Matrix, denied: Bools, undecided: Bools, reference: Bools, weight: Floats | None
 ) -> tuple[Rule, ...]:
     """The reference group's rules of ending without a decision, of ending so or denied, and of ending denied.
 
@@ -165,13 +165,14 @@ def without_columns(rule: Rule, columns: Ints) -> Rule:
     """The rule fitted without some columns."""
     mask = np.ones(rule.x.shape[1], np.bool_)
     mask[columns] = False
-    return rule_of(rule.x[:, mask], rule.y, rule.reference, rule.weight, rule.coefficients[mask])
+    return rule_of(some_columns_of(rule.x, mask), rule.y, rule.reference, rule.weight, rule.coefficients[mask])
 
 
 def with_columns(rule: Rule, columns: Floats) -> Rule:
     """The rule fitted with further columns ``(n, q)``."""
     start = np.concatenate([rule.coefficients, np.zeros(columns.shape[1])])
-    return rule_of(np.hstack([rule.x, columns]), rule.y, rule.reference, rule.weight, start)
+    x = rule.x.beside(columns.T) if isinstance(rule.x, Packed) else np.hstack([rule.x, columns])
+    return rule_of(x, rule.y, rule.reference, rule.weight, start)
 
 
 @dataclass(frozen=True)
@@ -216,7 +217,7 @@ class Carriers:
         for name, (rule, places) in self.without.items():
             other = reading_of(effect, effect_on(rule, of_group), rule, self.cluster)
             half = float(norm.isf(0.025)) * other.of_difference.se
-            x = np.column_stack([np.ones(int(either_side.sum())), self.base.x[np.ix_(either_side, places)]])
+            x = np.column_stack([np.ones(int(either_side.sum())), self.base.x[either_side][:, places]])
             auc = area(fit_logit(x, of_group[either_side].astype(np.float64), ridge=1e-3).fitted, of_group[either_side])
             out[name] = Carrier(other.difference, other.difference - half, other.difference + half, auc)
         return out
