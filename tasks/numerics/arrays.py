@@ -15,7 +15,7 @@ Longs = NDArray[np.int64]
 
 CONSTANT = 1e-10
 """A standard deviation this small relative to the largest value is rounding."""
-AT_ONCE = 4_096
+AT_ONCE = 8_192
 """Rows of a packed matrix that are made at once."""
 
 
