@@ -138,14 +138,11 @@ def terms_of(design: Design, applications: Applications, used: Bools, rung: int)
         if i and first.control != other.control and _meet(first, other)
     ]
     first, second = np.array(pairs, np.int32).reshape(-1, 2).T
-    columns = np.stack([factor.values for factor in factors])
-    terms = Terms(
-        columns,
-        first,
-        second,
-        tuple(factor.name for factor in factors),
-        np.array([factor.control for factor in factors]),
-    )
+    names, controls = tuple(factor.name for factor in factors), np.array([factor.control for factor in factors])
+    columns = np.empty((len(factors), len(design.y)))
+    for place in reversed(range(len(factors))):  # each goes as it is copied: never all of them twice
+        columns[place] = factors.pop().values
+    terms = Terms(columns, first, second, names, controls)
     count, spread, error = _spreads(terms)
     alone, common = terms.first == 0, count >= RARE
     spread = _exact(terms, spread, common & (spread <= error))
