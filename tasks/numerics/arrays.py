@@ -99,7 +99,8 @@ class Packed:
     def __getitem__(self, key: Any) -> Floats:
         """Some rows with all columns, or one column."""
         if isinstance(key, tuple):
-            return self.having([key[1]]).dense()[key[0], 0]
+            column: Floats = self.having([key[1]]).dense()[key[0], 0]
+            return column
         rows = self._places(key)
         count = len(range(*rows.indices(len(self)))) if isinstance(rows, slice) else len(rows)
         made = np.empty((count, len(self.columns)), order="F")

@@ -242,7 +242,7 @@ def _factors(design: Design, number: int, control: Control, used: Bools) -> Iter
         if len(at) > 1:
             levels, counts = np.unique(control.values[used], return_counts=True)
             name = level_name(control, float(levels[counts.argmax()]))
-            yield Factor(name, number, 1 - sum(design.matrix[:, j] for j in at), "plain")
+            yield Factor(name, number, 1 - np.sum([design.matrix[:, j] for j in at], axis=0), "plain")
     elif squared in (design.names[j] for j in at):
         z = design.matrix[:, at[0]]
         # all quantiles at once: of many rows most of the time goes into them

@@ -228,7 +228,8 @@ class Carriers:
             rule = replace(without, x=some_columns_of(self.base.x, _others(self.base, places)))
             other = reading_of(effect, effect_on(rule, of_group), rule, self.cluster)
             half = float(norm.isf(0.025)) * other.of_difference.se
-            x = np.column_stack([np.ones(int(either_side.sum())), self.base.x[either_side][:, places]])
+            of_column = np.ascontiguousarray(self.base.x[either_side][:, places])
+            x = np.column_stack([np.ones(len(of_column)), of_column])
             auc = area(fit_logit(x, of_group[either_side].astype(np.float64), ridge=1e-3).fitted, of_group[either_side])
             out[name] = Carrier(other.difference, other.difference - half, other.difference + half, auc)
         return out
