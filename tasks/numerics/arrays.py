@@ -99,20 +99,20 @@ class Packed:
     def __getitem__(self, key: Any) -> Floats:
         """Some rows with all columns, or one column."""
         if isinstance(key, tuple):
-            column: Floats = self.having([key[1]]).dense()[key[0], 0]
-            return column
+            single: Floats = self.having([key[1]]).dense()[key[0], 0]
+            return single
         rows = self._places(key)
         count = len(range(*rows.indices(len(self)))) if isinstance(rows, slice) else len(rows)
-        made = np.empty((count, len(self.columns)), order="F")
+        block = np.empty((count, len(self.columns)), order="F")
         number, last = np.zeros(0), None
         for place, column in enumerate(self.columns):
             if column.source is not last:  # a number and its square stand side by side, as do levels
                 number, last = column.number(rows), column.source
             if column.level is not None:
-                made[:, place] = number == column.level
+                block[:, place] = number == column.level
             else:
-                made[:, place] = column.scales[1].standardised(number**2) if len(column.scales) > 1 else number
-        return made
+                block[:, place] = column.scales[1].standardised(number**2) if len(column.scales) > 1 else number
+        return block
 
     def _places(self, rows: slice | Bools | Ints | Longs) -> slice | Longs:
         """Rows of the sources."""

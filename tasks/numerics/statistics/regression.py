@@ -173,9 +173,9 @@ def fit_logit(
     if len(x) >= EVERY * SAMPLE:
         some = slice(None, None, EVERY)
         few = fit_logit(some_rows_of(x, some), y[some], start, ridge, None if weight is None else weight[some])
-        begun = _point(x, y, few.coefficients, penalty, weight)
-        if begun.likelihood > at.likelihood and not few.separated:
-            at = begun
+        few_point = _point(x, y, few.coefficients, penalty, weight)
+        if few_point.likelihood > at.likelihood and not few.separated:
+            at = few_point
     converged, passes = False, 0
     for _ in range(STEPS if ridge == 0 else RIDGE_STEPS):
         passes += 1

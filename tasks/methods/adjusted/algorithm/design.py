@@ -76,7 +76,7 @@ Form = Literal["squared", "linear", "unclipped"]
 class Coded:
     """Columns of one control."""
 
-    made_of: tuple[Column, ...]
+    parts: tuple[Column, ...]
     """None for a category that does not vary; a number that does not has zeros."""
     names: tuple[str, ...]
     rows: int
@@ -86,12 +86,12 @@ class Coded:
     @property
     def columns(self) -> Floats:
         """``(n, k)``."""
-        return Packed(self.made_of).dense() if self.made_of else np.zeros((self.rows, 0))
+        return Packed(self.parts).dense() if self.parts else np.zeros((self.rows, 0))
 
     @property
     def varies(self) -> list[bool]:
         """Of each column, whether it varies."""
-        return [column.level is not None or column.scales[-1].sd > 0 for column in self.made_of]
+        return [column.level is not None or column.scales[-1].sd > 0 for column in self.parts]
 
 
 def code_control(control: Control, denied: Bools, used: Bools, form: Form) -> Coded:
@@ -377,13 +377,13 @@ def build_design(
                 # what of a control gets no column, and why
                 constant = not any(varies) and not coded.merged
                 without[-1] += [f"{block_control.name} (constant)"] if constant else coded.merged
-                columns += itertools.compress(coded.made_of, varies)
+                columns += itertools.compress(coded.parts, varies)
                 names += itertools.compress(coded.names, varies)
                 control += [number] * sum(varies)
             number += 1
         ends.append(len(names))
-    made_of = Packed(tuple(columns))
-    x: Matrix = made_of if packed else made_of.dense()
+    parts = Packed(tuple(columns))
+    x: Matrix = parts if packed else parts.dense()
     levels = Levels(tuple(np.where(code < 0, len(placed), code) for code in codes), len(placed)) if placed else None
     is_placed = np.isin(np.arange(len(names)), placed)
     is_independent = independent(x) if levels is None else _independent_with(x, levels, is_placed)
@@ -409,7 +409,7 @@ def build_design(
         cluster=None if applications.cluster is None else renumbered(applications.cluster[used]),
         levels=levels,
         placed=np.flatnonzero(is_placed[is_independent]).astype(np.int32),
-        packed=made_of.having(in_x) if packed else None,
+        packed=parts.having(in_x) if packed else None,
     )
 
 
