@@ -468,7 +468,7 @@ def _ended(files: Files, decided: Files) -> dict[int, Undecided] | None:
     complete = int((every.undecided & rows.used).sum())
     if complete < every.undecided.sum() / 10 or not (rows.used & (files.group == files.reference)).any():
         return None
-    complete_files = replace(every, controls=()).taken(rows.used)
+    complete_files = replace(every, controls=(), places=(), splits=()).taken(rows.used)
     applications = replace(complete_files, controls=_cut_off(every, rows.used)).applications()
     in_use = np.ones(len(complete_files.denied), np.bool_)
     design = build_design(applications, replace(rows, used=in_use), "squared", packed=len(in_use) > MANY)
