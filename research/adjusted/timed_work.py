@@ -127,9 +127,9 @@ def logit(file: str, rows: str) -> dict[str, Any]:
     }
 
 
-def judged_effect(rows: str) -> dict[str, Any]:
-    """The judged effect on one group with parts and carriers, of 26 numbers and 4 categories that are in memory."""
-    n, rng = int(rows), np.random.default_rng(SEED)
+def judged_files(n: int) -> Files:
+    """Applications of one group and the reference group with 26 numbers and 4 categories."""
+    rng = np.random.default_rng(SEED)
     member, index = rng.random(n) < 0.25, np.full(n, -1.8)
     controls = []
     for place in range(JUDGED_NUMBERS):
@@ -144,14 +144,17 @@ def judged_effect(rows: str) -> dict[str, Any]:
     splits = [split_of_number(control.name, control.values) for control in numbers]
     splits += [Split(control.name, control.categories, control.values.astype(np.int32)) for control in categories]
     denied, none = rng.random(n) < 1 / (1 + np.exp(-index)), np.zeros(n, np.bool_)
-    files = Files(
-        denied, none, member.astype(np.int32), ("reference", "group"), 0, tuple(controls), splits=tuple(splits)
-    )
-    limits = SimilarLimits()
+    groups = "reference", "group"
+    return Files(denied, none, member.astype(np.int32), groups, 0, tuple(controls), splits=tuple(splits))
+
+
+def judged_effect(rows: str) -> dict[str, Any]:
+    """The judged effect on one group with parts and carriers, of files that are in memory."""
+    files, limits = judged_files(int(rows)), SimilarLimits()
     with timed() as times:
         rules = Rules(LimitRule(limits.points, limits.times, limits.fifth, limits.least))
         (examined,) = examine(files, rules, np.random.default_rng(SEED))
-    return {**times, "peak_mb": peak_mb(), "rows": n, "parts": len(examined.parts)}
+    return {**times, "peak_mb": peak_mb(), "rows": int(rows), "parts": len(examined.parts)}
 
 
 def family() -> dict[str, Any]:

@@ -10,7 +10,7 @@ import scipy  # its part `stats` is loaded on first use: a spec is read without 
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs, Matrix, Packed, some_rows_of
 from tasks.numerics.encoding import Columns
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -152,12 +152,12 @@ class LogitFit:
 
 
 def fit_logit(
-    x: Floats, y: Floats, start: Floats | None = None, ridge: float = 0.0, weight: Floats | None = None
+    x: Matrix, y: Floats, start: Floats | None = None, ridge: float = 0.0, weight: Floats | None = None
 ) -> LogitFit:
     """Fit P(y = 1) = 1 / (1 + exp(-x b)) by Newton's method with step halving.
 
     Args:
-        x: ``(n, p)`` design of full rank, intercept first; columns standardised or 0 and 1.
+        x: ``(n, p)`` design of full rank, intercept first; columns standardised or 0 and 1. Packed only with a ridge.
         y: ``(n,)`` 0 or 1.
         start: ``(p,)`` first coefficients; zeros if left out.
         ridge: Penalty ``ridge / 2`` on the sum of squared coefficients but the intercept's. A penalised fit is finite
@@ -166,34 +166,80 @@ def fit_logit(
     """
     penalty = np.full(x.shape[1], ridge)
     penalty[0] = 0.0
+    if isinstance(x, Packed) and len(x) <= MANY:
+        x = x.dense()
     b = np.zeros(x.shape[1]) if start is None else start.copy()
-    index = x @ b
-    likelihood = log_likelihood(index, y, weight) - 0.5 * float(penalty @ b**2)
+    at = _point(x, y, b, penalty, weight, np.zeros(len(x)) if start is None else x @ b)
     if len(x) >= EVERY * SAMPLE:
         some = slice(None, None, EVERY)
-        few = fit_logit(x[some], y[some], start, ridge, None if weight is None else weight[some])
-        index_few = x @ few.coefficients
-        reached = log_likelihood(index_few, y, weight) - 0.5 * float(penalty @ few.coefficients**2)
-        if reached > likelihood and not few.separated:
-            b, index, likelihood = few.coefficients, index_few, reached
+        few = fit_logit(some_rows_of(x, some), y[some], start, ridge, None if weight is None else weight[some])
+        few_point = _point(x, y, few.coefficients, penalty, weight)
+        if few_point.likelihood > at.likelihood and not few.separated:
+            at = few_point
     converged, passes = False, 0
     for _ in range(STEPS if ridge == 0 else RIDGE_STEPS):
         passes += 1
-        p = expit(index)
-        residual = y - p if weight is None else weight * (y - p)
-        matrix = information(x, p, penalty, weight)
-        step = solve(matrix, x.T @ residual - penalty * b)
+        p, score, matrix = at.derivatives(x, y, penalty, weight)
+        step = solve(matrix, score - penalty * at.b)
         if np.abs(step).max() <= SMALL:
             converged = True
             break
-        b, index, likelihood = _ascend(x, y, (b, index, likelihood), step, penalty, weight)
+        at = _ascend(x, y, at, step, penalty, weight)
         if ridge == 0 and passes > SOON and passes % 2 == 0 and recedes(x, y, step):
-            return LogitFit(b, p, inverse(matrix), TOLD, passes)
+            return LogitFit(at.b, p, inverse(matrix), TOLD, passes)
     if not converged:
-        p = expit(index)
-        matrix = information(x, p, penalty, weight)
-    separated = "" if ridge or (converged and has_maximum(x, y, p)) else _sign(b, p)
-    return LogitFit(b, p, inverse(matrix), separated, passes)
+        p, _, matrix = at.derivatives(x, y, penalty, weight)
+    separated = "" if ridge or (converged and has_maximum(x[:], y, p)) else _sign(at.b, p)
+    return LogitFit(at.b, p, inverse(matrix), separated, passes)
+
+
+@dataclass(frozen=True)
+class _Point:
+    """Coefficients with what one pass over the rows gives."""
+
+    b: Floats
+    index: Floats
+    likelihood: float
+    """Less the penalty."""
+    packed: tuple[Floats, Floats] | None = None
+    """Score and information, of a packed matrix: its rows are made once for all."""
+
+    def derivatives(
+        self, x: Matrix, y: Floats, penalty: Floats, weight: Floats | None
+    ) -> tuple[Floats, Floats, Floats]:
+        """Probabilities ``(n,)``, score ``(p,)`` and information, the penalty in the last one alone."""
+        p = expit(self.index)
+        if isinstance(x, Packed):
+            score, matrix = self.packed or _derivatives(x, y, self.b, weight)[1:]
+            return p, score, matrix + np.diag(penalty)
+        residual = y - p if weight is None else weight * (y - p)
+        return p, x.T @ residual, information(x, p, penalty, weight)
+
+
+def _point(
+    x: Matrix, y: Floats, b: Floats, penalty: Floats, weight: Floats | None, index: Floats | None = None
+) -> _Point:
+    """Coefficients with their index, unless that is known, and likelihood."""
+    packed: tuple[Floats, Floats] | None = None
+    if index is None and isinstance(x, Packed):
+        index, score, matrix = _derivatives(x, y, b, weight)
+        packed = score, matrix
+    index = x @ b if index is None else index
+    return _Point(b, index, log_likelihood(index, y, weight) - 0.5 * float(penalty @ b**2), packed)
+
+
+def _derivatives(x: Packed, y: Floats, b: Floats, weight: Floats | None) -> tuple[Floats, Floats, Floats]:
+    """Index ``(n,)``, score and information of a packed matrix in one pass."""
+    index, score, matrix = np.empty(len(x)), np.zeros(len(b)), np.zeros((len(b), len(b)))
+    for rows in x.blocks():
+        some = x[rows]
+        index[rows] = some @ b
+        p = expit(index[rows])
+        of_rows = 1.0 if weight is None else weight[rows]
+        score += some.T @ (of_rows * (y[rows] - p))
+        some *= np.sqrt(of_rows * p * (1 - p))[:, None]
+        matrix += some.T @ some
+    return index, score, matrix
 
 
 def log_likelihood(index: Floats, y: Floats, weight: Floats | None = None) -> float:
@@ -227,27 +273,17 @@ def solve(matrix: Floats, right: Floats) -> Floats:
         return np.linalg.lstsq(matrix, right, rcond=None)[0].astype(np.float64)
 
 
-def _ascend(
-    x: Floats,
-    y: Floats,
-    at: tuple[Floats, Floats, float],
-    step: Floats,
-    penalty: Floats,
-    weight: Floats | None,
-) -> tuple[Floats, Floats, float]:
-    """Coefficients, index and likelihood after the Newton step, halved until the likelihood does not fall."""
-    b, _, likelihood = at
+def _ascend(x: Matrix, y: Floats, at: _Point, step: Floats, penalty: Floats, weight: Floats | None) -> _Point:
+    """The point after the Newton step, halved until the likelihood does not fall."""
     for _ in range(HALVINGS):
-        new = b + step
-        index = x @ new
-        reached = log_likelihood(index, y, weight) - 0.5 * float(penalty @ new**2)
-        if reached >= likelihood - 1e-9 * abs(likelihood):
-            return new, index, reached
+        new = _point(x, y, at.b + step, penalty, weight)
+        if new.likelihood >= at.likelihood - 1e-9 * abs(at.likelihood):
+            return new
         step = step / 2
     return at
 
 
-def recedes(x: Floats, y: Floats, step: Floats) -> bool:
+def recedes(x: Matrix, y: Floats, step: Floats) -> bool:
     """Whether no row becomes less likely along a step, so that the likelihood may rise along it without end."""
     gain = np.where(y > 0, 1.0, -1.0) * (x @ step)
     return bool(gain.min() >= -FLAT * np.abs(gain).max())

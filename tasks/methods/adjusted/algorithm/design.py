@@ -1,12 +1,13 @@
 """Design matrix of the ladder: applications, coded controls, complete rows."""
 
+import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.arrays import Bools, Column, Floats, Ints, Longs, Matrix, Packed, Scale
 from tasks.numerics.statistics.regression import BLOCK
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -66,8 +67,6 @@ RARE = 30
 POOLED = "(rare)"
 CLIPPED = (0.01, 0.99)
 """Quantiles at which the form ``squared`` clips a number."""
-CONSTANT = 1e-10
-"""A standard deviation this small relative to the largest value is rounding."""
 
 Form = Literal["squared", "linear", "unclipped"]
 """``unclipped`` has squares, and numbers as they are."""
@@ -77,11 +76,22 @@ Form = Literal["squared", "linear", "unclipped"]
 class Coded:
     """Columns of one control."""
 
-    columns: Floats
-    """``(n, k)``; none for a category that does not vary, zeros for a number that does not."""
+    parts: tuple[Column, ...]
+    """None for a category that does not vary; a number that does not has zeros."""
     names: tuple[str, ...]
+    rows: int
     merged: tuple[str, ...] = ()
     """Levels without an indicator, each with the reason: they count as the base."""
+
+    @property
+    def columns(self) -> Floats:
+        """``(n, k)``."""
+        return Packed(self.parts).dense() if self.parts else np.zeros((self.rows, 0))
+
+    @property
+    def varies(self) -> list[bool]:
+        """Of each column, whether it varies."""
+        return [column.level is not None or column.scales[-1].sd > 0 for column in self.parts]
 
 
 def code_control(control: Control, denied: Bools, used: Bools, form: Form) -> Coded:
@@ -99,31 +109,29 @@ def code_control(control: Control, denied: Bools, used: Bools, form: Form) -> Co
         used: ``(n,)`` rows in use; their values are finite, and above 0 on a log scale.
         form: ``squared``, ``unclipped`` or ``linear`` (textbooks).
     """
-    values = control.values[used]
+    values = control.values if used.all() else control.values[used]
     if control.kind == "category":
         code, names, merged = code_category(control, values, denied[used])
-        return Coded((code[:, None] == np.arange(len(names))).astype(np.float64), names, merged)
+        return Coded(tuple(Column(code, level) for level in range(len(names))), names, len(values), merged)
     if control.scale == "log":
         values = np.log(values)
-    curved = form != "linear" and len(np.unique(values)) > 2
+    curved = form != "linear" and (len(np.unique(values[:1000])) > 2 or len(np.unique(values)) > 2)
+    ends = None
     if curved and form == "squared":
-        clipped = np.clip(values, *np.quantile(values, CLIPPED))
-        values = clipped if clipped.min() < clipped.max() else values
-    z = standardised(values)
-    if not curved or not z.any():
-        return Coded(z[:, None], (control.name,))
-    return Coded(np.column_stack([z, standardised(z**2)]), (control.name, f"{control.name} squared"))
+        low, high = np.quantile(values, CLIPPED)
+        ends = (low, high) if low < high else None
+    clipped = np.clip(values, *ends) if ends else values
+    scale = Scale.of(clipped)
+    column = Column(values, None, ends, (scale,))
+    if not curved or scale.sd == 0:
+        return Coded((column,), (control.name,), len(values))
+    square = replace(column, scales=(scale, Scale.of(scale.standardised(clipped) ** 2)))
+    return Coded((column, square), (control.name, f"{control.name} squared"), len(values))
 
 
 def standardised(values: Floats) -> Floats:
-    """Values with mean 0 and standard deviation 1; zeros where they do not vary. Safe for values up to 1e308."""
-    largest = float(np.abs(values).max(initial=0.0))
-    if largest == 0:
-        return np.zeros(len(values))
-    scaled = values / largest
-    centred = scaled - scaled.mean()
-    sd = float(np.sqrt(np.mean(centred**2)))
-    return np.zeros(len(values)) if sd <= CONSTANT else centred / sd
+    """Values with mean 0 and standard deviation 1; zeros where they do not vary."""
+    return Scale.of(values).standardised(values)
 
 
 def own_levels(control: Control, used: Bools, names: tuple[str, ...]) -> Floats:
@@ -317,6 +325,13 @@ class Design:
     """Fixed effects of places, where they are no columns of ``x``; ``names``, ``control``, ``widths`` count them."""
     placed: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
     """``(count,)`` which of the ``p`` columns their indicators are, ascending."""
+    packed: Packed | None = None
+    """The columns of many rows, where ``x`` has none of them."""
+
+    @property
+    def matrix(self) -> Matrix:
+        """``(n, p)`` the columns, packed or not."""
+        return self.x if self.packed is None else self.packed
 
     @property
     def first_control(self) -> int:
@@ -328,15 +343,18 @@ class Design:
         return tuple(name for names in self.dropped[: rung + 1] for name in names)
 
 
-def build_design(applications: Applications, rows: Rows, form: Form, absorbed: str = "") -> Design:
+def build_design(
+    applications: Applications, rows: Rows, form: Form, absorbed: str = "", *, packed: bool = False
+) -> Design:
     """Code the rows in use; the reference group is one of them.
 
-    The categories of the block ``absorbed`` become ``levels``, and no columns.
+    The categories of the block ``absorbed`` become ``levels``, and no columns. Where ``packed``, no array of all
+    columns is made.
     """
     used = rows.used
     group = applications.group[used]
     present = [g for g in range(len(applications.groups)) if g != applications.reference and (group == g).any()]
-    columns = [np.ones((int(used.sum()), 1)), group[:, None] == np.array(present, np.int32)]
+    columns = [Column(np.broadcast_to(1.0, len(group))), *(Column(group, g) for g in present)]
     names, control = ["intercept", *(applications.groups[g] for g in present)], [-1] * (1 + len(present))
     ends, number = [len(names)], 0
     without: list[list[str]] = [[]]
@@ -355,21 +373,17 @@ def build_design(applications: Applications, rows: Rows, form: Form, absorbed: s
                 control += [number] * len(level_names)
             else:
                 coded = code_control(block_control, applications.denied, used, form)
-                varies: Bools = np.asarray(coded.columns.any(axis=0), np.bool_)
+                varies = coded.varies
                 # what of a control gets no column, and why
-                constant = not varies.any() and not coded.merged
+                constant = not any(varies) and not coded.merged
                 without[-1] += [f"{block_control.name} (constant)"] if constant else coded.merged
-                varying = coded.columns[:, varies]
-                columns.append(varying if block_control.kind == "number" else varying.astype(np.uint8))
-                names += [name for name, is_varying in zip(coded.names, varies, strict=True) if is_varying]
-                control += [number] * int(varies.sum())
+                columns += itertools.compress(coded.parts, varies)
+                names += itertools.compress(coded.names, varies)
+                control += [number] * sum(varies)
             number += 1
         ends.append(len(names))
-    x, filled = np.empty((len(group), sum(part.shape[1] for part in columns))), 0
-    while columns:  # each part goes as it is copied: of many rows, not all of them twice
-        part = columns.pop(0)
-        x[:, filled : filled + part.shape[1]] = part
-        filled += part.shape[1]
+    parts = Packed(tuple(columns))
+    x: Matrix = parts if packed else parts.dense()
     levels = Levels(tuple(np.where(code < 0, len(placed), code) for code in codes), len(placed)) if placed else None
     is_placed = np.isin(np.arange(len(names)), placed)
     is_independent = independent(x) if levels is None else _independent_with(x, levels, is_placed)
@@ -381,7 +395,7 @@ def build_design(applications: Applications, rows: Rows, form: Form, absorbed: s
     in_x = is_independent[~is_placed]
     return Design(
         y=applications.denied[used].astype(np.float64),
-        x=x if in_x.all() else x[:, in_x],
+        x=np.zeros((0, int(in_x.sum()))) if isinstance(x, Packed) else x if in_x.all() else x[:, in_x],
         group=group,
         reference=applications.reference,
         indicators={g: 1 + place for place, g in enumerate(present)},
@@ -395,34 +409,37 @@ def build_design(applications: Applications, rows: Rows, form: Form, absorbed: s
         cluster=None if applications.cluster is None else renumbered(applications.cluster[used]),
         levels=levels,
         placed=np.flatnonzero(is_placed[is_independent]).astype(np.int32),
+        packed=parts.having(in_x) if packed else None,
     )
 
 
-def independent(x: Floats) -> Bools:
+def independent(x: Matrix) -> Bools:
     """``(p,)`` columns that are no combination of those before them, by elimination in the scaled cross products."""
-    if len(x) > BLOCK:
-        return _independent_in(_gram(x))
+    if isinstance(x, Packed) or len(x) > BLOCK:
+        return _independent_in(gram_of(x))
     length = np.sqrt((x**2).sum(axis=0))
     scaled = x / np.where(length > 0, length, 1.0)
     return _eliminated(scaled.T @ scaled)
 
 
-def _independent_with(x: Floats, levels: Levels, is_placed: Bools) -> Bools:
+def _independent_with(x: Matrix, levels: Levels, is_placed: Bools) -> Bools:
     """``(p,)`` the same of columns and of indicators of levels, which are those ``is_placed``."""
     gram, beside = np.zeros((len(is_placed), len(is_placed))), np.zeros((levels.count, x.shape[1]))
     for start in range(0, len(x), BLOCK):
         rows = slice(start, start + BLOCK)
         beside += levels.rows(rows).sums(x[rows])
-    gram[np.ix_(~is_placed, ~is_placed)] = _gram(x)
+    gram[np.ix_(~is_placed, ~is_placed)] = gram_of(x)
     gram[np.ix_(is_placed, ~is_placed)], gram[np.ix_(~is_placed, is_placed)] = beside, beside.T
     gram[np.ix_(is_placed, is_placed)] = levels.products()
     return _independent_in(gram)
 
 
-def _gram(x: Floats) -> Floats:
+def gram_of(x: Matrix) -> Floats:
+    """``(p, p)`` cross products of the columns."""
     gram = np.zeros((x.shape[1], x.shape[1]))
     for start in range(0, len(x), BLOCK):
-        gram += x[start : start + BLOCK].T @ x[start : start + BLOCK]
+        rows = x[start : start + BLOCK]
+        gram += rows.T @ rows
     return gram
 
 

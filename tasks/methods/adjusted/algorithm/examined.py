@@ -7,7 +7,7 @@ Scope: which rows and columns each estimate takes. The estimates: ``expected``, 
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -61,7 +61,7 @@ from tasks.methods.adjusted.algorithm.readings import (
     worst_of_missing,
     worst_of_undecided,
 )
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs, some_columns_of
 from tasks.numerics.statistics.regression import MANY
 
 PLACE_LEVELS = 60
@@ -270,28 +270,24 @@ def _counts(rows: Rows, group: int) -> tuple[int, int]:
 
 
 def _fit(files: Files, decided: Files, rows: Rows, rules: Rules) -> _Fitted:
-    used = decided.taken(rows.used)
-    ended = _ended(files, used) if rules.undecided and files.undecided.any() else None
-    of_reference = rows.used & (decided.group == decided.reference)
-    clipped = tuple(within_reference(control, of_reference) for control in decided.controls)
-    applications = replace(decided, controls=clipped).applications()
-    design = build_design(applications, rows, "squared")
+    bands = tuple(control for control in decided.controls if control.ordered)
+    used = replace(decided, controls=bands).taken(rows.used)  # of many rows no number is held a third time
+    ended = _ended(files, decided) if rules.undecided and files.undecided.any() else None
+    applications = replace(used, controls=_cut_off(decided, rows.used)).applications()
+    every = replace(rows, used=np.ones(len(used.denied), np.bool_))
+    design = build_design(applications, every, "squared", packed=len(used.denied) > MANY)
     if rules.selected:
-        design = with_reference_terms(design, applications, rows.used)
-    del applications, clipped
-    kept = np.r_[0, design.first_control : design.x.shape[1]]
+        design = with_reference_terms(design, applications, every.used)
+    del applications
+    kept = np.r_[0, design.first_control : len(design.names)]
     place_of = {int(column): place for place, column in enumerate(kept)}
     columns: dict[str, list[int]] = {control.name: [] for control in decided.controls}
     names = list(columns)
     for column in kept[1:]:
         for control in {design.control[column], design.partners.get(int(column), -1)} - {-1}:
             columns[names[control]].append(place_of[int(column)])
-    if len(design.y) > MANY:  # without a second matrix: the intercept in place of the last indicator
-        x = design.x[:, design.first_control - 1 :]
-        x[:, 0] = 1.0
-    else:
-        x = np.ascontiguousarray(design.x[:, kept])
-    design = replace(design, x=np.zeros((0, design.x.shape[1])))  # the rule holds its columns
+    x = np.ascontiguousarray(design.x[:, kept]) if design.packed is None else design.packed.having(kept)
+    design = replace(design, x=design.x[:0], packed=None)  # the rule holds its columns
     reference = design.group == decided.reference
     rule = rule_of(x, design.y, reference)
     weighted = None
@@ -301,8 +297,8 @@ def _fit(files: Files, decided: Files, rows: Rows, rules: Rules) -> _Fitted:
         weighted = rule_of(x, design.y, reference, weight)
     by_name = {name: np.array(places, np.int32) for name, places in columns.items()}
     through = np.concatenate([np.zeros(0, np.int32), *(by_name[name] for name in by_name if name in files.through)])
-    quarters = _indicators(used, [split for split in used.splits if split.time])
-    offices = _indicators(used, [split for split in used.splits if split.office])
+    quarters = _indicators(used, [split for split in used.splits if split.time], columns)
+    offices = _indicators(used, [split for split in used.splits if split.office], columns)
     time = with_columns(rule, quarters) if quarters.shape[1] else None
     office = with_columns(rule, offices) if offices.shape[1] else None
     return _Fitted(
@@ -458,20 +454,26 @@ def _lacking(decided: Files, effect: Effect, group: int, weighted: Reading) -> I
         )
 
 
-def _ended(files: Files, used: Files) -> dict[int, Undecided] | None:
+def _cut_off(files: Files, used: Bools) -> tuple[Control, ...]:
+    """The controls of the rows in use, numbers within those of the reference group."""
+    reference, rows = files.group[used] == files.reference, slice(None) if used.all() else used
+    return tuple(within_reference(replace(c, values=c.values[rows]), reference) for c in files.controls)
+
+
+def _ended(files: Files, decided: Files) -> dict[int, Undecided] | None:
     """How applications of each group end; None where hardly any without a decision has its columns."""
-    logged = {control.name for control in used.controls if control.scale == "log"}
-    controls = tuple(replace(c, scale="log") if c.name in logged else c for c in files.controls)
+    controls = tuple(replace(c, scale=of.scale) for c, of in zip(files.controls, decided.controls, strict=True))
     every = replace(files, controls=controls)
     rows = complete_rows(every.applications())
     complete = int((every.undecided & rows.used).sum())
-    of_reference = rows.used & (files.group == files.reference)
-    if complete < every.undecided.sum() / 10 or not of_reference.any():
+    if complete < every.undecided.sum() / 10 or not (rows.used & (files.group == files.reference)).any():
         return None
-    clipped = tuple(within_reference(control, of_reference) for control in controls)
-    design = build_design(replace(every, controls=clipped).applications(), rows, "squared")
-    x = design.x[:, np.r_[0, design.first_control : design.x.shape[1]]]
-    complete_files, weight = every.taken(rows.used), None
+    complete_files = replace(every, controls=(), places=(), splits=()).taken(rows.used)
+    applications = replace(complete_files, controls=_cut_off(every, rows.used)).applications()
+    in_use = np.ones(len(complete_files.denied), np.bool_)
+    design = build_design(applications, replace(rows, used=in_use), "squared", packed=len(in_use) > MANY)
+    x = some_columns_of(design.matrix, np.r_[0, design.first_control : len(design.names)])
+    weight = None
     if not rows.used.all():
         outcome = every.denied.astype(np.int32) + 2 * every.undecided
         sides = [every.group == g for g in range(len(every.groups))]
@@ -558,9 +560,8 @@ def _place_columns(places: Sequence[Control], y: Floats) -> Floats:
     return columns[:, columns.any(axis=0)]
 
 
-def _indicators(used: Files, splits: Sequence[Split]) -> Floats:
-    """``(n, q)`` an indicator of every level of some splits but the commonest; none of a column that is a control."""
-    names = {control.name for control in used.controls}
+def _indicators(used: Files, splits: Sequence[Split], names: Iterable[str]) -> Floats:
+    """``(n, q)`` an indicator of every level of some splits but the commonest; none of a control, by ``names``."""
     coded = [np.zeros((len(used.denied), 0))]
     for split in splits:
         if not any(split.column == name or split.column.startswith(f"{name} (") for name in names):
@@ -581,7 +582,7 @@ def are_codes(values: Floats) -> bool:
 def _in_bands(fitted: _Fitted, members: Bools) -> float:
     """What differences inside the bands of all ordered columns may account for; 0 where it is small."""
     rule, design = fitted.rule, fitted.design
-    names = [design.names[j] for j in np.r_[0, design.first_control : design.x.shape[1]]]
+    names = [design.names[j] for j in np.r_[0, design.first_control : len(design.names)]]
     total = 0.0
     for control in fitted.files.controls:
         if not control.ordered:

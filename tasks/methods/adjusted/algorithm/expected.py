@@ -33,7 +33,7 @@ from tasks.methods.adjusted.algorithm.ladder import (
     some_rows,
     terms_of,
 )
-from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.numerics.arrays import Bools, Floats, Ints, Matrix, some_rows_of, sums_of
 from tasks.numerics.statistics.regression import fit_logit, log_likelihood
 
 RIDGE = 1e-3
@@ -165,7 +165,7 @@ class CutOffs:
             if control < 0:
                 factors[row] = 1.0
             elif math.isnan(self.ends[number]):
-                factors[row] = design.x[:, design.names.index(name)]
+                factors[row] = design.matrix[:, design.names.index(name)]
             else:
                 factors[row] = controls[control].values[used] > self.ends[number]
         first, second = places.reshape(pairs.shape).astype(np.int32)
@@ -240,7 +240,7 @@ def _steps(design: Design, number: int, control: Control, used: Bools) -> Iterat
 class Rule:
     """The chance of denial by the reference group's rule."""
 
-    x: Floats
+    x: Matrix
     """``(n, k)`` columns of all rows, intercept first, without those of groups."""
     y: Floats
     """``(n,)`` 1 for denied."""
@@ -274,7 +274,7 @@ class Rule:
         return influence
 
 
-def rule_of(x: Floats, y: Floats, reference: Bools, weight: Floats | None = None, start: Floats | None = None) -> Rule:
+def rule_of(x: Matrix, y: Floats, reference: Bools, weight: Floats | None = None, start: Floats | None = None) -> Rule:
     """Fit the rule to the reference group.
 
     Args:
@@ -284,7 +284,7 @@ def rule_of(x: Floats, y: Floats, reference: Bools, weight: Floats | None = None
         weight: ``(n,)`` how much each row counts.
         start: ``(k,)`` first coefficients.
     """
-    own_x, own_y = x[reference], y[reference]
+    own_x, own_y = some_rows_of(x, reference), y[reference]
     own_weight = None if weight is None else weight[reference]
     fit = fit_logit(own_x, own_y, start, RIDGE, own_weight)
     p0 = expit(x @ fit.coefficients)
@@ -317,7 +317,7 @@ def effect_on(rule: Rule, members: Bools) -> Effect:
     weight = np.ones(len(rule.y)) if rule.weight is None else rule.weight
     share = np.where(members, weight, 0.0) / weight[members].sum()
     p0 = rule.p0[members]
-    gradient = (share[members] * p0 * (1 - p0)) @ rule.x[members]
+    gradient = sums_of(some_rows_of(rule.x, members), share[members] * p0 * (1 - p0))
     value, expected = float(share @ (rule.y - rule.p0)), float(share @ rule.p0)
     shifted = rule.shifted(gradient)
     influence = share * (rule.y - rule.p0 - value) - shifted
@@ -448,7 +448,7 @@ def judge(rule: Rule, effect: Effect, limits: LimitRule, cluster: Ints | None) -
 # The targeted estimate (van der Laan and Rubin 2006) beside it: whether the effect depends on the form of the rule.
 
 
-def odds_of_membership(x: Floats, members: Bools, reference: Bools, weight: Floats | None = None) -> Floats:
+def odds_of_membership(x: Matrix, members: Bools, reference: Bools, weight: Floats | None = None) -> Floats:
     """``(n,)`` odds of being a member, by a logit on the columns; cut at 20 times their mean in the reference group.
 
     Of many reference rows every so many-th is fitted to, which moves the intercept alone. Rows may have a ``weight``.
@@ -456,7 +456,7 @@ def odds_of_membership(x: Floats, members: Bools, reference: Bools, weight: Floa
     step = 1 + int(reference.sum()) // max(MEMBERSHIP_ROWS, TIMES_MEMBERS * int(members.sum()))
     rows = np.sort(np.concatenate([np.flatnonzero(members), np.flatnonzero(reference)[::step]]))
     fitted_weight = None if weight is None else weight[rows]
-    fit = fit_logit(x[rows], members[rows].astype(np.float64), ridge=RIDGE, weight=fitted_weight)
+    fit = fit_logit(some_rows_of(x, rows), members[rows].astype(np.float64), ridge=RIDGE, weight=fitted_weight)
     odds = np.exp(np.clip(x @ fit.coefficients, -30, 30)) / step
     return np.minimum(odds, MOST_ODDS * float(odds[reference].mean()))
 

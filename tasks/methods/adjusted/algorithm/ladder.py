@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm
@@ -19,6 +20,7 @@ from tasks.methods.adjusted.algorithm.design import (
     Rows,
     build_design,
     complete_rows,
+    gram_of,
     independent,
     level_name,
     renumbered,
@@ -27,12 +29,11 @@ from tasks.methods.adjusted.algorithm.design import (
 from tasks.methods.adjusted.algorithm.interactions import Interaction, interaction_rows
 from tasks.methods.adjusted.algorithm.propensity import Support
 from tasks.methods.adjusted.settings import AdjustedSettings
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs, some_columns_of, sums_of
 from tasks.numerics.statistics.regression import (
     BLOCK,
     MANY,
     fit_logit,
-    information,
     standard_error,
 )
 
@@ -137,14 +138,11 @@ def terms_of(design: Design, applications: Applications, used: Bools, rung: int)
         if i and first.control != other.control and _meet(first, other)
     ]
     first, second = np.array(pairs, np.int32).reshape(-1, 2).T
-    columns = np.stack([factor.values for factor in factors])
-    terms = Terms(
-        columns,
-        first,
-        second,
-        tuple(factor.name for factor in factors),
-        np.array([factor.control for factor in factors]),
-    )
+    names, controls = tuple(factor.name for factor in factors), np.array([factor.control for factor in factors])
+    columns = np.empty((len(factors), len(design.y)))
+    for place in reversed(range(len(factors))):  # each goes as it is copied: never all of them twice
+        columns[place] = factors.pop().values
+    terms = Terms(columns, first, second, names, controls)
     count, spread, error = _spreads(terms)
     alone, common = terms.first == 0, count >= RARE
     spread = _exact(terms, spread, common & (spread <= error))
@@ -194,21 +192,33 @@ def same_terms(
     """Terms that were chosen on some of the rows, on all rows of a design, in single precision; in their order."""
     pairs = np.stack([terms.first[chosen], terms.second[chosen]])
     numbers, places = np.unique(pairs, return_inverse=True)
-    chosen_factors, factors = set(numbers.tolist()), list[Factor]()
-    for number, factor in enumerate(_every_factor(design, applications, used, rung)):
-        if number in chosen_factors:
-            factors.append(replace(factor, values=factor.values.astype(np.float32)))
+    controls = [control for block in applications.blocks[:rung] for control in block.controls]
+    factors, names = np.empty((len(numbers), len(design.y)), np.float32), []
+    for of in np.unique(terms.control[numbers]):  # of other controls no factor is made
+        numbered = zip(
+            np.flatnonzero(terms.control == of),
+            _factors(design, int(of), controls[of], used) if of >= 0 else [_one(design)],
+            strict=True,
+        )
+        for number, factor in numbered:
+            if (row := np.searchsorted(numbers, number)) < len(numbers) and numbers[row] == number:
+                factors[row] = factor.values
+                names.append(factor.name)
     first, second = places.reshape(pairs.shape).astype(np.int32)
-    names, control = tuple(factor.name for factor in factors), np.array([factor.control for factor in factors])
-    return Terms(np.stack([factor.values for factor in factors]), first, second, names, control)
+    values: Any = factors
+    return Terms(values, first, second, tuple(names), terms.control[numbers])
 
 
 def _every_factor(design: Design, applications: Applications, used: Bools, rung: int) -> Iterator[Factor]:
     """The factor 1, and those of all controls up to a rung, in the same order for all rows and for some."""
-    yield Factor("", -1, np.ones(len(design.y)), "one")
+    yield _one(design)
     controls = [control for block in applications.blocks[:rung] for control in block.controls]
     for number, control in enumerate(controls):
         yield from _factors(design, number, control, used)
+
+
+def _one(design: Design) -> Factor:
+    return Factor("", -1, np.ones(len(design.y)), "one")
 
 
 def _meet(first: Factor, other: Factor) -> bool:
@@ -227,14 +237,14 @@ def _factors(design: Design, number: int, control: Control, used: Bools) -> Iter
     squared = f"{control.name} squared"
     for j in at:
         if design.names[j] != squared:
-            yield Factor(design.names[j], number, design.x[:, j], "plain")
+            yield Factor(design.names[j], number, design.matrix[:, j], "plain")
     if control.kind == "category":
         if len(at) > 1:
             levels, counts = np.unique(control.values[used], return_counts=True)
             name = level_name(control, float(levels[counts.argmax()]))
-            yield Factor(name, number, 1 - design.x[:, at].sum(axis=1), "plain")
+            yield Factor(name, number, 1 - np.sum([design.matrix[:, j] for j in at], axis=0), "plain")
     elif squared in (design.names[j] for j in at):
-        z = design.x[:, at[0]]
+        z = design.matrix[:, at[0]]
         # all quantiles at once: of many rows most of the time goes into them
         knots, named = (dict(zip(KNOTS, np.quantile(of, KNOTS), strict=True)) for of in (z, control.values[used]))
         for share in KNOTS:
@@ -255,8 +265,13 @@ def added(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
     width = design.widths[rung]
     if not chosen:
         return design
-    if len(design.y) > BLOCK:
-        x = _beside(design, terms, chosen, width)
+    packed, x = None, design.x
+    if design.packed is not None:
+        packed = design.packed.beside(_beside(design, terms, chosen, width))
+    elif len(design.y) > BLOCK:
+        x = np.empty((len(design.x), width + len(chosen)))
+        x[:, :width] = design.x[:, :width]
+        x[:, width:] = _beside(design, terms, chosen, width).T
     else:
         # standardised residuals of the terms, given the controls and the terms before
         basis, columns = np.linalg.qr(design.x[:, np.r_[0, design.first_control : width]])[0], []
@@ -276,25 +291,34 @@ def added(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
         terms=tuple(terms.name(k) for k in chosen),
         levels=None,
         placed=design.placed[:0],
+        packed=packed,
     )
 
 
 def _beside(design: Design, terms: Terms, chosen: list[int], width: int) -> Floats:
-    """``(n, width + terms)`` columns of many rows with the same residuals, by cross products in place of a basis."""
-    x = np.empty((len(design.x), width + len(chosen)))
-    x[:, :width] = design.x[:, :width]
-    gram = 4 * information(x[:, :width], np.full(len(x), 0.5))
+    """``(terms, n)`` the same residuals of many rows, by cross products in place of a basis.
+
+    What the columns tell of all terms is taken out at once, in two passes for what rounding leaves.
+    """
+    x = some_columns_of(design.matrix, np.arange(width))
+    gram = gram_of(x)
     of_groups = slice(1, design.first_control)
     gram[of_groups], gram[:, of_groups] = 0.0, 0.0
     bread = np.linalg.pinv(gram, hermitian=True)
-    for place, number in enumerate(chosen, width):
-        residual = terms.values(slice(None), np.array([number], np.int32))[:, 0].astype(np.float64)
+    residuals = np.empty((len(chosen), len(x)))
+    for place, number in enumerate(chosen):
+        residuals[place] = terms.values(slice(None), np.array([number], np.int32))[:, 0]
+    for _ in range(2):
+        shares = bread @ sums_of(x, residuals.T)
+        for start in range(0, len(x), BLOCK):
+            rows = slice(start, start + BLOCK)
+            residuals[:, rows] -= (x[rows] @ shares).T
+    for place, residual in enumerate(residuals):
+        before = residuals[:place]
         for _ in range(2):
-            products = x[:, :place].T @ residual
-            share = np.concatenate([bread @ products[:width], products[width:] / len(residual)])
-            residual -= x[:, :place] @ share
-        x[:, place] = standardised(residual)
-    return x
+            residual -= (before @ residual / len(residual)) @ before
+        residual[:] = standardised(residual)
+    return residuals
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -403,8 +427,8 @@ def some_rows(design: Design, applications: Applications, used: Bools) -> tuple[
         applications, denied=applications.denied[at], group=applications.group[at], blocks=blocks, cluster=cluster
     )
     of_design = None if design.cluster is None else renumbered(design.cluster[rows])
-    x, y = design.x[rows], design.y[rows]
-    some = replace(design, x=x, y=y, group=design.group[rows], cluster=of_design, levels=None)
+    x, y = design.matrix[rows], design.y[rows]
+    some = replace(design, x=x, y=y, group=design.group[rows], cluster=of_design, levels=None, packed=None)
     return some, few, np.ones(len(rows), np.bool_)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from tasks.methods.adjusted.algorithm.expected import Effect, Rule, error_of
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs, Matrix, Packed
 
 MOST_LEVELS = 60
 """Levels of a column that are looked at, the commonest."""
@@ -29,7 +29,8 @@ FEWEST_CLUSTERS = 10
 """A part with members in so many clusters has an error by clusters, too."""
 FIFTHS = "expected denial"
 """Name of the split by p0."""
-CHUNK = 16_384
+CHUNK, TOGETHER = 16_384, 8
+"""Rows with the influences of all parts, and parts with those of all rows, in memory at a time."""
 TIMES_LIMIT = 2.5
 """The limit of a part is no larger than so many times that of the group's row."""
 
@@ -293,7 +294,7 @@ def _by_level(code: Ints, values: Floats, width: int) -> Floats:
     return sums
 
 
-def _sums_of_rows(x: Floats, rows: Longs, splits: Sequence[tuple[Ints, int]], weight: Floats) -> Floats:
+def _sums_of_rows(x: Matrix, rows: Longs, splits: Sequence[tuple[Ints, int]], weight: Floats) -> Floats:
     """``(widths, k)`` weighted sums of some rows of ``x`` by the levels of several splits, one below the other.
 
     Args:
@@ -333,9 +334,8 @@ def _cross_products(
     of_rule = np.where(rule.reference, -factor * residual, 0.0)
     cross = np.zeros((count + len(groups),) * 2)
 
-    def influence(part: slice, places: slice) -> Floats:
-        """``(parts, rows)`` of the rows of a slice on some parts."""
-        through_rule: Floats = slopes[places] @ rule.x[part].T
+    def influence(part: slice, places: slice, through_rule: Floats) -> Floats:
+        """``(parts, rows)`` of the rows of a slice on some parts; ``through_rule`` is of their slopes."""
         through_rule *= of_rule[part]
         own, reference = residual[part], rule.reference[part]
         for out, column in zip(through_rule, columns[places], strict=True):
@@ -350,13 +350,17 @@ def _cross_products(
     for start in range(0, rows, CHUNK):
         part = slice(start, start + CHUNK)
         width = min(CHUNK, rows - start)
-        stacked[:count, :width] = influence(part, slice(None))
+        stacked[:count, :width] = influence(part, slice(None), slopes @ rule.x[part].T)
         stacked[count:, :width] = [inside.effect.influence[part] for inside in groups]
         cross += stacked[:, :width] @ stacked[:, :width].T
     if cluster is not None:
-        for place, column in enumerate(columns):
-            members = column.members()
-            if len(np.unique(cluster[members])) >= FEWEST_CLUSTERS:
-                (every,) = influence(slice(None), slice(place, place + 1))
-                by_clusters[place] = error_of(every, members, rule.reference, cluster).se
+        at_once = TOGETHER if isinstance(rule.x, Packed) else 1
+        for start in range(0, count, at_once):
+            some = slice(start, start + at_once)
+            through = (rule.x @ slopes[some].T).T if isinstance(rule.x, Packed) else slopes[some] @ rule.x.T
+            of_some = influence(slice(None), some, through)
+            for place, (column, every) in enumerate(zip(columns[some], of_some, strict=True), start):
+                members = column.members()
+                if len(np.unique(cluster[members])) >= FEWEST_CLUSTERS:
+                    by_clusters[place] = error_of(every, members, rule.reference, cluster).se
     return cross, by_clusters

@@ -9,13 +9,13 @@ Scope: estimates and errors. Which rows and columns: ``examined``. States and se
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import chi2, norm, rankdata
 
 from tasks.methods.adjusted.algorithm.expected import Effect, Error, Rule, effect_on, error_of, rule_of
-from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.numerics.arrays import Bools, Floats, Ints, Matrix, Packed, some_columns_of
 from tasks.numerics.statistics.regression import fit_logit
 
 DEPENDS = 0.10
@@ -102,7 +102,7 @@ class Undecided:
 
 
 def undecided_rules(
-    x: Floats, denied: Bools, undecided: Bools, reference: Bools, weight: Floats | None
+    x: Matrix, denied: Bools, undecided: Bools, reference: Bools, weight: Floats | None
 ) -> tuple[Rule, ...]:
     """The reference group's rules of ending without a decision, of ending so or denied, and of ending denied.
 
@@ -163,15 +163,22 @@ def worst_of_undecided(effect: float, share: float, expected: float) -> tuple[fl
 
 def without_columns(rule: Rule, columns: Ints) -> Rule:
     """The rule fitted without some columns."""
+    mask = _others(rule, columns)
+    return rule_of(some_columns_of(rule.x, mask), rule.y, rule.reference, rule.weight, rule.coefficients[mask])
+
+
+def _others(rule: Rule, columns: Ints) -> Bools:
+    """The columns of a rule but some."""
     mask = np.ones(rule.x.shape[1], np.bool_)
     mask[columns] = False
-    return rule_of(rule.x[:, mask], rule.y, rule.reference, rule.weight, rule.coefficients[mask])
+    return mask
 
 
 def with_columns(rule: Rule, columns: Floats) -> Rule:
     """The rule fitted with further columns ``(n, q)``."""
     start = np.concatenate([rule.coefficients, np.zeros(columns.shape[1])])
-    return rule_of(np.hstack([rule.x, columns]), rule.y, rule.reference, rule.weight, start)
+    x = rule.x.beside(columns.T) if isinstance(rule.x, Packed) else np.hstack([rule.x, columns])
+    return rule_of(x, rule.y, rule.reference, rule.weight, start)
 
 
 @dataclass(frozen=True)
@@ -203,7 +210,11 @@ class Carriers:
             return cls(slice(None), rule, {}, cluster)
         rows = slice(None, None, 1 + len(rule.y) // CARRIER_ROWS)
         base = rule_of(rule.x[rows], rule.y[rows], rule.reference[rows], start=rule.coefficients)
-        without = {name: (without_columns(base, places), places) for name, places in columns.items() if len(places)}
+        without = {
+            name: (replace(without_columns(base, places), x=base.x[:0]), places)  # its columns are those of the base
+            for name, places in columns.items()
+            if len(places)
+        }
         return cls(rows, base, without, None if cluster is None else cluster[rows])
 
     def on(self, members: Bools) -> dict[str, Carrier]:
@@ -213,10 +224,12 @@ class Carriers:
             return {}
         effect, either_side = effect_on(self.base, of_group), of_group | self.base.reference
         out = {}
-        for name, (rule, places) in self.without.items():
+        for name, (without, places) in self.without.items():
+            rule = replace(without, x=some_columns_of(self.base.x, _others(self.base, places)))
             other = reading_of(effect, effect_on(rule, of_group), rule, self.cluster)
             half = float(norm.isf(0.025)) * other.of_difference.se
-            x = np.column_stack([np.ones(int(either_side.sum())), self.base.x[np.ix_(either_side, places)]])
+            of_column = np.ascontiguousarray(self.base.x[either_side][:, places])
+            x = np.column_stack([np.ones(len(of_column)), of_column])
             auc = area(fit_logit(x, of_group[either_side].astype(np.float64), ridge=1e-3).fitted, of_group[either_side])
             out[name] = Carrier(other.difference, other.difference - half, other.difference + half, auc)
         return out

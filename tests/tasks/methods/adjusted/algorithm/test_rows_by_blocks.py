@@ -1,5 +1,6 @@
 """Many rows: fits by blocks, begun at a sample, with terms chosen on some rows, are those of all rows at once."""
 
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import astuple, replace
 
@@ -7,12 +8,14 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+from research.adjusted.timed_work import judged_files
 from research.bench.timed_ladder import LIMITS, applications_of, drawn
-from tasks.methods.adjusted.algorithm import design, estimators, examined, ladder, propensity, regressions
+from tasks.methods.adjusted.algorithm import design, estimators, examined, ladder, parts, propensity, regressions
 from tasks.methods.adjusted.algorithm.design import Block, Control, build_design, complete_rows
 from tasks.methods.adjusted.algorithm.examined import Examined, Rules, examine
 from tasks.methods.adjusted.algorithm.ladder import Ladder, climb, some_rows
 from tasks.methods.adjusted.settings import AdjustedSettings
+from tasks.numerics import arrays
 from tasks.numerics.statistics import regression
 
 ROWS = 3000
@@ -35,6 +38,7 @@ def many(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (regression, propensity):
         monkeypatch.setattr(module, "CACHED", 128)
     monkeypatch.setattr(regression, "SAMPLE", 350)
+    monkeypatch.setattr(arrays, "AT_ONCE", 500)
 
 
 def climbed() -> Ladder:
@@ -107,3 +111,56 @@ def test_few_of_many_rows_are_of_every_group(monkeypatch: pytest.MonkeyPatch) ->
     assert len(of_few.denied) == len(few.y) == used.sum()
     assert (of_few.denied == few.y).all()
     assert np.isfinite(of_few.blocks[1].controls[0].values).all()
+
+
+def test_packed_rows_are_those_of_the_matrix_to_the_last_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays, "AT_ONCE", 700)
+    applications = applications_of(drawn(ROWS))
+    rows = complete_rows(applications)
+    x = build_design(applications, rows, "squared").x
+    of_packed = build_design(applications, rows, "squared", packed=True)
+    packed = of_packed.packed
+    assert packed is not None
+    assert len(of_packed.x) == 0
+    assert packed.shape == x.shape
+    np.testing.assert_array_equal(packed.dense(), x)
+    odd, last = np.arange(1, len(x), 2), np.r_[1, x.shape[1] - 1]
+    some = packed.taken(x[:, 1] == 0).taken(slice(3, None, 7)).having(last)
+    np.testing.assert_array_equal(some[:], x[x[:, 1] == 0][3::7][:, last])
+    np.testing.assert_array_equal(packed[odd], x[odd])
+    np.testing.assert_array_equal(packed[:, 5], x[:, 5])
+    wider = np.vstack([x.T, x[:, 2] * x[:, 3]]).T
+    np.testing.assert_array_equal(packed.beside(wider[:, -1:].T)[:], wider)
+    np.testing.assert_allclose(packed @ x[4], x @ x[4], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(packed.sums(x[:, :2]), x.T @ x[:, :2], rtol=1e-12, atol=1e-9)
+
+
+def test_packed_rows_are_fitted_as_a_matrix_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    applications = applications_of(drawn(ROWS))
+    rows = complete_rows(applications)
+    of = [build_design(applications, rows, "squared", packed=packed) for packed in (False, True)]
+    weight = np.linspace(0.5, 2, len(of[0].y))
+    for start in (None, np.full(of[0].x.shape[1], 0.1)):
+        one = regression.fit_logit(of[0].matrix, of[0].y, start, 1e-3, weight)
+        with monkeypatch.context() as many:
+            many.setattr(regression, "MANY", 10)
+            other = regression.fit_logit(of[1].matrix, of[1].y, start, 1e-3, weight)
+        assert one.passes == other.passes
+        np.testing.assert_allclose(other.coefficients, one.coefficients, atol=1e-11)
+        np.testing.assert_allclose(other.inverse, one.inverse, atol=1e-11)
+        np.testing.assert_allclose(other.fitted, one.fitted, atol=1e-11)
+
+
+def test_the_judged_effect_of_many_rows_takes_less_memory_than_its_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (regression, examined, ladder):
+        monkeypatch.setattr(module, "MANY", 8_000)
+    monkeypatch.setattr(parts, "CHUNK", 2_048)
+    monkeypatch.setattr(arrays, "AT_ONCE", 2_048)
+    files = judged_files(100_000)
+    tracemalloc.start()
+    (examined_group,) = examine(files, Rules(LIMITS, selected=False, beside=False), np.random.default_rng(4))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(examined_group.parts) > 50
+    columns = 1 + 26 * 2 + 4 * 3
+    assert peak < 8 * len(files.denied) * columns
