@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 import psutil
 from packaging.requirements import Requirement
-from packaging.version import Version
 
 from flows.operations.environment_variables import misspelt
 from flows.operations.schedules import LIMIT_SECONDS, finding_of, seconds_to_first_run
@@ -35,8 +34,6 @@ from tasks.pipeline.registry import read_spec
 
 log = logging.getLogger("evenhand")
 _GB = 2**30
-_FIRST_WITHOUT_SCHEDULES = Version("2.1")
-"""The SQLAlchemy with which Prefect 3.8's scheduler fails each time that it runs."""
 
 
 def examine(root: str) -> list[dict[str, Any]]:
@@ -169,16 +166,9 @@ def _schedules() -> dict[str, Any]:
         return check("schedules", state, False, step)
     if after is not None:
         return check("schedules", f"the server made a run by itself after {ceil(after)} s", True, "")
-    return check("schedules", *_no_run(version("sqlalchemy"), named=named))
-
-
-def _no_run(sqlalchemy: str, *, named: bool) -> tuple[str, bool, str]:
-    """Finding and next step where a server makes no runs; a server that is named may have other libraries than we."""
-    state = "the server makes no runs by itself"
-    if Version(sqlalchemy) >= _FIRST_WITHOUT_SCHEDULES:
-        state += f" (SQLAlchemy {sqlalchemy}; below {_FIRST_WITHOUT_SCHEDULES} is needed)"
+    # a server that is named may have other libraries than we
     where = " where the server runs, and start it again; its log says why" if named else ""
-    return state, False, f"pip install -r requirements.lock{where}"
+    return check("schedules", "the server makes no runs by itself", False, f"pip install -r requirements.lock{where}")
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -29,8 +29,8 @@ BESIDE = ("tests", "deployments")
 WORKED_WITH = ("Makefile", ".ci", ".pre-commit-config.yaml", "deployments/Dockerfile")
 """Files that run tools of developers."""
 OTHERWISE = {
-    "fastapi": "held back for Prefect, which breaks on later ones",
-    "sqlalchemy": "held back for Prefect, whose scheduler fails on later ones",
+    "fastapi": "moves with Prefect, which serves its API with it",
+    "sqlalchemy": "moves with Prefect, which plans runs of schedules with it",
     "python-multipart": "starlette reads forms with it, where a page has one",
     "hatchling": "builds the wheel",
     "editables": "hatchling needs it to install a checkout",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from conftest import REPOSITORY, environment, evenhand
 
-from flows.operations.doctor import _lake, _modes, _no_run, _server
+from flows.operations.doctor import _lake, _modes, _schedules, _server
 from schemas.terms import ExitCode
 
 GROUP = "scheduler"
@@ -131,11 +131,14 @@ def test_a_server_that_others_can_read_or_ask_is_told(
     assert (check["found"], check["ok"], bool(check["next_step"])) == (found, ok, not ok)
 
 
-@pytest.mark.parametrize(("sqlalchemy", "why"), [("2.0.58", ""), ("2.1.9", " (SQLAlchemy 2.1.9; below 2.1 is needed)")])
-def test_a_sqlalchemy_that_keeps_schedules_from_firing_is_named(sqlalchemy: str, why: str) -> None:
-    found, ok, step = _no_run(sqlalchemy, named=False)
-    assert (found, ok) == (f"the server makes no runs by itself{why}", False)
-    assert step == "pip install -r requirements.lock"
+@pytest.mark.parametrize("url", ["", "http://127.0.0.1:4200/api"])
+def test_a_server_that_makes_no_runs_is_told_with_the_next_step(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", url)
+    monkeypatch.setattr("flows.operations.doctor.seconds_to_first_run", lambda: None)
+    check = _schedules()
+    where = " where the server runs, and start it again; its log says why" if url else ""
+    assert (check["found"], check["ok"]) == ("the server makes no runs by itself", False)
+    assert check["next_step"] == f"pip install -r requirements.lock{where}"
 
 
 CHECKS = [
