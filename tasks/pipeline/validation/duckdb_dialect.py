@@ -11,9 +11,8 @@ from typing import Any
 
 import duckdb
 import sqlalchemy as sa
-from sqlalchemy.dialects import registry
+from sqlalchemy.dialects import postgresql, registry
 from sqlalchemy.dialects.postgresql.base import PGCompiler, PGDialect, PGIdentifierPreparer
-from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from sqlalchemy.engine import default
 from sqlalchemy.pool import NullPool
 from sqlalchemy.types import UserDefinedType
@@ -182,7 +181,7 @@ class Dialect(PGDialect):
 class _Module(ModuleType):
     """What Great Expectations recognises a dialect by: a module with ``dialect`` and the names of types."""
 
-    dialect = type("Dialect", (PGDialect_psycopg2,), {})
+    dialect = type("Dialect", (postgresql.dialect,), {})
 
 
 MODULE = _Module("duckdb_dialect")
