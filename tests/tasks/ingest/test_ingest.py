@@ -143,7 +143,7 @@ def test_latin_1_is_read_when_declared_and_named_when_not(place: Path) -> None:
     frame["purpose"] = frame["purpose"].replace("buy", "häuslich")
     write(place, frame, encoding="latin-1")
     assert "häuslich" in ingested(place, source__encoding="latin-1").tables[APPLICATIONS.name]["purpose"].to_pylist()
-    with pytest.raises(DataQualityError, match=r"not utf-8 text; set source\.encoding: latin-1"):
+    with pytest.raises(DataQualityError, match=r"not utf-8 text; set source\.encoding: cp1252"):
         ingested(place)
 
 
