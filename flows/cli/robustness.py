@@ -319,10 +319,11 @@ def agreement(
 
 
 def signs_by_group(signs: list[dict[str, Any]], spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row for each measure of a group, with the pattern of all measures of that group."""
+    """A row for each measure of a group, with the pattern of all its measures, those that were not asked for too."""
     from schemas.tables.verdicts import measure_in_approval
-    from tasks.metrics.algorithm.agreement import TWINS, TWINS_AS_INPUT, WORLDS, pattern
+    from tasks.metrics.algorithm.agreement import TWINS, TWINS_AS_INPUT, WORLDS, not_asked, pattern
 
+    unasked = not_asked({name for name, settings in spec["methods"].items() if settings is not None})
     signs_of: dict[tuple[str, str], dict[str, str]] = {}
     for row in signs:
         signs_of.setdefault((row["protected_attribute"], row["group"]), {}).setdefault(row["measure"], row["sign"])
@@ -330,7 +331,7 @@ def signs_by_group(signs: list[dict[str, Any]], spec: Mapping[str, Any]) -> list
     sees = {p["name"]: not inputs.isdisjoint(p["columns"]) for p in spec["protected"]}
     printed = []
     for row in signs:
-        of_group = pattern(signs_of[row["protected_attribute"], row["group"]])
+        of_group = pattern(unasked | signs_of[row["protected_attribute"], row["group"]])
         of_twins = (TWINS_AS_INPUT if sees[row["protected_attribute"]] else TWINS).get(row["measure"])
         turned = measure_in_approval(row)
         printed.append(

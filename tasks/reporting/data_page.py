@@ -30,7 +30,7 @@ from schemas.tables.verdicts import (
     published,
 )
 from schemas.terms import EVERYBODY, Refusal, Theory
-from tasks.metrics.algorithm.agreement import EXPLAINS, TWINS, TWINS_AS_INPUT, WORLDS, pattern
+from tasks.metrics.algorithm.agreement import EXPLAINS, TWINS, TWINS_AS_INPUT, WORLDS, not_asked, pattern
 from tasks.preprocessing import checks as preprocessing_checks
 from tasks.preprocessing.algorithm import beyond_chance
 from tasks.reporting.charts.values import MINUS, WITHHELD
@@ -533,7 +533,8 @@ def signs_by_group(material: Material) -> Iterator[TableView]:
     signs: dict[tuple[str, str], dict[str, str]] = {}
     for row in rows:
         signs.setdefault((row["protected_attribute"], row["group"]), {}).setdefault(row["measure"], row["sign"])
-    patterns = [(GROUP.join(key), pattern(of_group)) for key, of_group in signs.items()]
+    unasked = not_asked(settings.methods.running())
+    patterns = [(GROUP.join(key), pattern(unasked | of_group)) for key, of_group in signs.items()]
     columns = {
         "Group": lambda row: Cell(row[0]),
         "Signs": lambda row: Cell(row[1].text),

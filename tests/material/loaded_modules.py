@@ -7,7 +7,17 @@ import sys
 from conftest import REPOSITORY
 
 HEAVY = ("torch", "prefect", "great_expectations", "numba")
-COMPUTING = (*HEAVY, "pandas", "scipy.stats", "scipy.optimize", "scipy.spatial", "sklearn", "skops", "networkx", "jinja2")
+COMPUTING = (
+    *HEAVY,
+    "pandas",
+    "scipy.stats",
+    "scipy.optimize",
+    "scipy.spatial",
+    "sklearn",
+    "skops",
+    "networkx",
+    "jinja2",
+)
 """What only computes, judges or draws: to plan an audit, and to find that it is done, takes none of it."""
 COMMAND = """
 import json, sys

@@ -5,7 +5,7 @@ to 1.4; kappa, Cohen (1960); AC1, Gwet (2008).
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -17,8 +17,10 @@ from tasks.numerics.arrays import Bools, Floats, Longs
 # By group: the signs of all methods in one line, and how often each measure spoke in twins of known truth.
 
 
-SYMBOLS: Final = {"against": "-", "for": "+", "none_seen": "0", "too_few": "?"}
+SYMBOLS: Final = {"against": "-", "for": "+", "none_seen": "0", "too_few": "?", "not_asked": "/"}
 """Sign of a method -> how a pattern prints it."""
+SILENT: Final = ("too_few", "not_asked")
+"""Signs of methods that could not speak."""
 SHORT: Final = {
     "approval_rate_ratio": "approval",
     "adjusted_effect": "adjusted",
@@ -33,6 +35,15 @@ SHORT: Final = {
     "share_changed": "GCFN",
 }
 """Measure -> its name in a pattern, in the order of patterns."""
+MEASURE_OF: Final = {
+    "adjusted": "adjusted_effect",
+    "cst": "cst_effect",
+    "fgce": "infeasible_share_relabelled",
+    "raguel": "recourse_cost_reference_over_group",
+    "cec": "cec_above_own_group",
+    "gcfn": "share_changed",
+}
+"""Method -> the measure that stands for it where the audit does not ask for it."""
 
 
 class Pattern(NamedTuple):
@@ -52,13 +63,18 @@ def pattern(signs: Mapping[str, str]) -> Pattern:
     """The pattern of a group.
 
     Args:
-        signs: measure -> ``against``, ``for``, ``none_seen`` or ``too_few``.
+        signs: measure -> ``against``, ``for``, ``none_seen``, ``too_few`` or ``not_asked``.
     """
     order = [*(name for name in SHORT if name in signs), *sorted(set(signs) - set(SHORT))]
     text = " ".join(f"{SHORT.get(name, name)}{SYMBOLS[signs[name]]}" for name in order)
-    able = [name for name in order if signs[name] != "too_few"]
+    able = [name for name in order if signs[name] not in SILENT]
     against = tuple(name for name in able if signs[name] == "against")
     return Pattern(text, len(able), against, tuple(name for name in able if name not in against))
+
+
+def not_asked(methods: Collection[str]) -> dict[str, str]:
+    """Signs of the methods that an audit with ``methods`` does not ask for."""
+    return {measure: "not_asked" for method, measure in MEASURE_OF.items() if method not in methods}
 
 
 class World(NamedTuple):

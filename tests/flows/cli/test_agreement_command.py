@@ -37,6 +37,7 @@ def test_signs_of_a_group_are_those_of_its_table_and_pattern(lake: Path) -> None
         if row["sign"] == "against" and row["measure"] == "cst_effect":
             assert float(str(row["high"])) < 0, "as approval: the whole interval is below no difference"
         assert set(str(row["may_differ"]).split("; ")) - {""} <= set(EXPLAINS)
+    assert {str(row["pattern"]).split()[-1] for row in rows} == {"GCFN/"}, "the audit does not ask for it"
     [cst] = [row for row in rows if row["measure"] == "cst_effect"]
     done = evenhand("sql", "SELECT measure, n, value FROM published_agreement", "--lake", str(lake), "--json")
     assert "restricted" not in done.stderr

@@ -17,6 +17,7 @@ from tasks.metrics.algorithm.agreement import (
     codes,
     necessity,
     necessity_interval,
+    not_asked,
     null_ratio,
     pattern,
     withheld,
@@ -30,6 +31,14 @@ def test_the_pattern_of_boston_as_a_reader_derives_it_by_hand() -> None:
     assert found.text == "approval- CST- FGCE0 CEC? own+"
     assert (found.able, found.against) == (4, ("approval_rate_ratio", "cst_effect"))
     assert found.silent == ("infeasible_share_relabelled", "own")
+
+
+def test_a_method_that_was_not_asked_could_not_speak() -> None:
+    signs = not_asked({"adjusted", "cst", "raguel", "cec"}) | {"cst_effect": "against", "adjusted_effect": "too_few"}
+    line = pattern(signs)
+    assert line.text == "adjusted? CST- FGCE/ GCFN/"
+    assert (line.able, line.against, line.silent) == (1, ("cst_effect",), ())
+    assert not not_asked({"adjusted", "cst", "fgce", "raguel", "cec", "gcfn"})
 
 
 def test_figures_of_a_table_by_hand() -> None:
