@@ -6,10 +6,7 @@ take threads along.
 
 import atexit
 import gc
-import sys
-from types import ModuleType
 
-sys.modules.setdefault("altair", ModuleType("altair"))  # Great Expectations loads it for charts that no stage draws
 gc.disable()  # libraries that load leave nothing to collect: a sixth of the time
 
 from tasks import plan  # noqa: E402, F401 the stages
