@@ -269,7 +269,9 @@ def test_a_large_partition_is_submitted_to_the_worker_with_the_resource(
 
 
 def test_a_scheduler_that_is_not_there_is_told() -> None:
-    with pytest.raises(InfrastructureError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 .*correct --address"):
+    with pytest.raises(
+        InfrastructureError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 .*correct --address"
+    ):
         task_runner({"kind": "dask", "address": "tcp://127.0.0.1:9"})
 
 
