@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from research import benchmark
 
 if TYPE_CHECKING:
-    from research.gcfn.timed_work import Said  # loads torch
+    from research.gcfn.timed_work import SeedResult  # loads torch
 
 MOST_CPU_S = 36.0
 LEAST_RATIO = 2.0
@@ -108,20 +108,20 @@ def _quality(rows: int, seeds: int) -> Iterator[benchmark.Row]:
 
 def _savings(room: benchmark.Room) -> Iterator[benchmark.Row]:
     """Each candidate next to today's setting, seed by seed: what it changes, and whether seeds explain it."""
-    from research.gcfn.timed_work import AUDITS, CANDIDATES, TODAY, Said
+    from research.gcfn.timed_work import AUDITS, CANDIDATES, TODAY, SeedResult
 
     for name in AUDITS:
         n = _run("applicants", name, room.rows or LENDER_ROWS, room.place)["rows"]
-        runs = dict[str, list[Said]]()
+        runs = dict[str, list[SeedResult]]()
         for candidate, how in CANDIDATES.items():
-            answers = _run("seeded", room.place, name, candidate, SEEDS)["said"]
-            runs[candidate] = [Said(*answer) for answer in answers]
+            answers = _run("seeded", room.place, name, candidate, SEEDS)["results"]
+            runs[candidate] = [SeedResult(*answer) for answer in answers]
             if candidate != TODAY:
                 yield from compared(name, n, runs[TODAY], how.title, runs[candidate])
 
 
 def compared(
-    name: str, rows: int, today: "Sequence[Said]", title: str, own: "Sequence[Said]"
+    name: str, rows: int, today: "Sequence[SeedResult]", title: str, results: "Sequence[SeedResult]"
 ) -> Iterator[benchmark.Row]:
     """The rows of a candidate: each measure with the spread of seeds, and last what all of them say.
 
@@ -130,17 +130,17 @@ def compared(
         rows: Its applicants.
         today: Runs of today's setting, one a seed.
         title: Of the candidate.
-        own: Its runs, one a seed.
+        results: Its runs, one a seed.
     """
-    from research.gcfn.timed_work import held
+    from research.gcfn.timed_work import comparisons
 
     beyond = []
-    for line in held(today, own):
+    for line in comparisons(today, results):
         text = f"{mean(line.candidate):.4f} ({min(line.candidate):.4f} to {max(line.candidate):.4f}), "
         text += f"today {mean(line.today):.4f} ({min(line.today):.4f} to {max(line.today):.4f})"
-        beyond += [line.measure] * (line.moved > 1)
-        yield benchmark.row(name, rows, f"{title}: {line.measure}", ratio=line.moved, found=text)
-    costs = [[run.cpu_s for run in runs] for runs in (own, today)]
+        beyond += [line.measure] * (line.over_spread > 1)
+        yield benchmark.row(name, rows, f"{title}: {line.measure}", ratio=line.over_spread, found=text)
+    costs = [[run.cpu_s for run in runs] for runs in (results, today)]
     text = "beyond the spread of seeds: " + ", ".join(beyond) if beyond else "within the spread of seeds"
     yield benchmark.row(name, rows, title, cpu_s=mean(costs[0]), ratio=mean(costs[0]) / mean(costs[1]), found=text)
 

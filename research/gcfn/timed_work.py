@@ -145,13 +145,13 @@ class RestingGame(CompiledGame):
     @classmethod
     def of(cls, encoded: Encoded, shape: Shape, settings: GanSettings, falling: int) -> "RestingGame":
         """A game with fresh weights, its held-out rows drawn by the seed."""
-        whole = CompiledGame.begin(encoded, shape, settings)
-        order = draws(settings.seed, _SPLIT).permutation(len(whole.category))
+        game = CompiledGame.begin(encoded, shape, settings)
+        order = draws(settings.seed, _SPLIT).permutation(len(game.category))
         cut = round(HELD_OUT_SHARE * len(order))
-        held, learnt = np.sort(order[:cut]), np.sort(order[cut:])
+        test_rows, learnt_rows = np.sort(order[:cut]), np.sort(order[cut:])
         return cls(
-            settings, shape, whole.table[learnt], whole.category[learnt], whole.module, whole.sides,
-            (whole.table[held], whole.category[held]), falling,
+            settings, shape, game.table[learnt_rows], game.category[learnt_rows], game.module, game.sides,
+            (game.table[test_rows], game.category[test_rows]), falling,
         )  # fmt: skip
 
     def _network(self, at: int, epoch: int, rules: Rules) -> tuple[float, float, float]:
@@ -222,8 +222,8 @@ def _resting(falling: int) -> Begin:
 
 
 def _warm(encoded: Encoded, shape: Shape, settings: GanSettings) -> CompiledGame:
-    whole = CompiledGame.begin(encoded, shape, settings)
-    return WarmGame(settings, shape, whole.table, whole.category, whole.module, whole.sides, settings.epochs // 3)
+    game = CompiledGame.begin(encoded, shape, settings)
+    return WarmGame(settings, shape, game.table, game.category, game.module, game.sides, settings.epochs // 3)
 
 
 TODAY: Final = "today"
@@ -241,7 +241,7 @@ CANDIDATES: Final[Mapping[str, Candidate]] = {
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# What generators of an audit say, by seed, and whether a setting's differ from another's by more than seeds do.
+# Results of an audit's generators by seed, and whether those of another setting differ by more than seeds do.
 
 
 AUDITS: Final = ("boston1990", "hmda")
@@ -255,8 +255,8 @@ class Audited(NamedTuple):
     wide: float
 
 
-class Said(NamedTuple):
-    """What generators of one seed say of the ``m`` applicants outside the reference group, as members of it."""
+class SeedResult(NamedTuple):
+    """Results of generators of one seed for the ``m`` applicants outside the reference group, as members of it."""
 
     cpu_s: float
     decisions: list[bool]
@@ -269,7 +269,7 @@ class Said(NamedTuple):
     """What noise and group have left to do with each other: ``dependence``."""
 
 
-class Held(NamedTuple):
+class Comparison(NamedTuple):
     """A measure of a candidate against today's setting."""
 
     measure: str
@@ -277,7 +277,7 @@ class Held(NamedTuple):
     """By seed, or by pair of seeds."""
     candidate: list[float]
     """By seed; of changed applicants against today's setting with the same seed."""
-    moved: float
+    over_spread: float
     """What the mean moves by, over what seeds of today's setting lie apart at most; above 1 beyond them."""
 
 
@@ -309,7 +309,7 @@ def audited(folder: str, name: str) -> Audited:
     Raises:
         DataQualityError: The rows are too few for the audit's model.
     """
-    # written by a process that the same benchmark started, into a folder of its own
+    # written by a process that the same benchmark started, into its folder
     tables, settings = pickle.loads((Path(folder) / f"{name}.pickle").read_bytes())  # noqa: S301
     columns = columns_of(tables["applicants"], tables["encodings"])
     case = next(cases(columns, tables["memberships"], tables["applicants"]["row_id"].to_numpy(), settings))
@@ -324,11 +324,11 @@ def seeded(folder: str, name: str, candidate: str, seeds: str) -> dict[str, Any]
     about, how = audited(folder, name), CANDIDATES[candidate]
     settings = how.changed(replace(gan_settings(about.case.settings), device="cpu"))
     numbers = range(settings.seed + how.first_seed, settings.seed + how.first_seed + int(seeds))
-    return {"said": [said(about, replace(settings, seed=number), how.begin) for number in numbers]}
+    return {"results": [seed_result(about, replace(settings, seed=number), how.begin) for number in numbers]}
 
 
-def said(about: Audited, settings: GanSettings, begin: Begin) -> Said:
-    """Trains generators with one seed, and asks them and the model."""
+def seed_result(about: Audited, settings: GanSettings, begin: Begin) -> SeedResult:
+    """Trains generators with one seed, and compares the decisions on their counterfactuals."""
     case = about.case
     cpu = time.process_time()
     trained = train(case.rows.rows(case.trained), settings, begin=begin)
@@ -351,7 +351,7 @@ def said(about: Audited, settings: GanSettings, begin: Begin) -> Said:
             f"not_identified_share, {group}": float(doubtful[rows].mean()),
         }
     verdicts = np.where(doubtful, 2, flips.all(axis=0))
-    return Said(cpu, (flips.mean(axis=0) > 0.5).tolist(), verdicts.tolist(), levels, dependence(case, reassigned))
+    return SeedResult(cpu, (flips.mean(axis=0) > 0.5).tolist(), verdicts.tolist(), levels, dependence(case, reassigned))
 
 
 def dependence(case: Case, reassigned: Reassigned) -> float:
@@ -378,7 +378,7 @@ def dependence(case: Case, reassigned: Reassigned) -> float:
     return float(np.mean(distances))
 
 
-def held(today: Sequence[Said], candidate: Sequence[Said]) -> Iterator[Held]:
+def comparisons(today: Sequence[SeedResult], candidate: Sequence[SeedResult]) -> Iterator[Comparison]:
     """Each measure of a candidate against today's setting, one run a seed of both.
 
     A candidate may change as many applicants as another seed of today's setting does at most. A mean may move by as
@@ -387,26 +387,35 @@ def held(today: Sequence[Said], candidate: Sequence[Said]) -> Iterator[Held]:
     """
     for measure, unlike in (("decisions", _decisions_unlike), ("verdicts", _verdicts_unlike)):
         pairs = [unlike(*pair) for pair in combinations(today, 2)]
-        own = [unlike(*pair) for pair in zip(today, candidate, strict=True)]
-        yield Held(f"{measure} unlike another seed's", pairs, own, _over(_mean(own), max(pairs)))
+        candidate_values = [unlike(*pair) for pair in zip(today, candidate, strict=True)]
+        yield Comparison(
+            f"{measure} unlike another seed's", pairs, candidate_values, _over(_mean(candidate_values), max(pairs))
+        )
     for measure in today[0].levels:
-        values, own = ([run.levels[measure] for run in runs] for runs in (today, candidate))
-        yield Held(measure, values, own, _over(abs(_mean(own) - _mean(values)), max(values) - min(values)))
-    values, own = ([run.dependence for run in runs] for runs in (today, candidate))
-    worse = max(0.0, _mean(own) - _mean(values))
-    yield Held("dependence of noise and group", values, own, _over(worse, max(values) - _mean(values)))
+        values, candidate_values = ([run.levels[measure] for run in runs] for runs in (today, candidate))
+        yield Comparison(
+            measure,
+            values,
+            candidate_values,
+            _over(abs(_mean(candidate_values) - _mean(values)), max(values) - min(values)),
+        )
+    values, candidate_values = ([run.dependence for run in runs] for runs in (today, candidate))
+    worse = max(0.0, _mean(candidate_values) - _mean(values))
+    yield Comparison(
+        "dependence of noise and group", values, candidate_values, _over(worse, max(values) - _mean(values))
+    )
 
 
-def _decisions_unlike(one: Said, other: Said) -> float:
-    return float(np.mean(np.array(one.decisions) != np.array(other.decisions)))
+def _decisions_unlike(first: SeedResult, second: SeedResult) -> float:
+    return float(np.mean(np.array(first.decisions) != np.array(second.decisions)))
 
 
-def _verdicts_unlike(one: Said, other: Said) -> float:
-    return float(np.mean(np.array(one.verdicts) != np.array(other.verdicts)))
+def _verdicts_unlike(first: SeedResult, second: SeedResult) -> float:
+    return float(np.mean(np.array(first.verdicts) != np.array(second.verdicts)))
 
 
-def _over(moved: float, spread: float) -> float:
-    return moved / spread if spread else np.inf if moved else 0.0
+def _over(change: float, spread: float) -> float:
+    return change / spread if spread else np.inf if change else 0.0
 
 
 def _mean(values: Sequence[float]) -> float:
