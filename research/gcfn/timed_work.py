@@ -266,7 +266,7 @@ class SeedResult(NamedTuple):
     levels: dict[str, float]
     """Measure and group -> value."""
     dependence: float
-    """What noise and group have left to do with each other: ``dependence``."""
+    """Between noise and group: ``dependence``."""
 
 
 class Comparison(NamedTuple):
@@ -355,7 +355,7 @@ def seed_result(about: Audited, settings: GanSettings, begin: Begin) -> SeedResu
 
 
 def dependence(case: Case, reassigned: Reassigned) -> float:
-    """How far the noise of the groups still tells them from the reference group: mean of Kolmogorov and Smirnov's D.
+    """Dependence left between noise and group: mean distance D of Kolmogorov and Smirnov from the reference group.
 
     The noise is a numeric mediator as in the reference group, less its mean there given the covariates: generated of
     the members of other groups, observed of the reference group's. The mean is over groups, networks and mediators.
