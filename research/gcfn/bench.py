@@ -12,6 +12,7 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from research import benchmark
+from schemas.errors import SpecError
 
 if TYPE_CHECKING:
     from research.gcfn.timed_work import SeedResult  # loads torch
@@ -107,11 +108,17 @@ def _quality(rows: int, seeds: int) -> Iterator[benchmark.Row]:
 
 
 def _savings(room: benchmark.Room) -> Iterator[benchmark.Row]:
-    """Each candidate next to today's setting, seed by seed: what it changes, and whether seeds explain it."""
+    """Each candidate next to today's setting, seed by seed: what it changes, and whether seeds explain it.
+
+    Raises:
+        SpecError: ``--rows`` is given.
+    """
     from research.gcfn.timed_work import AUDITS, CANDIDATES, TODAY, SeedResult
 
+    if room.rows is not None:
+        raise SpecError("bench gcfn --savings takes no --rows; with fewer rows no group of the lender fills a batch")
     for name in AUDITS:
-        n = _run("applicants", name, room.rows or LENDER_ROWS, room.place)["rows"]
+        n = _run("applicants", name, LENDER_ROWS, room.place)["rows"]
         runs = dict[str, list[SeedResult]]()
         for candidate, how in CANDIDATES.items():
             answers = _run("seeded", room.place, name, candidate, SEEDS)["results"]

@@ -383,7 +383,8 @@ def comparisons(today: Sequence[SeedResult], candidate: Sequence[SeedResult]) ->
 
     A candidate may change as many applicants as another seed of today's setting does at most. A mean may move by as
     much as two seeds of today's setting lie apart. Quality has to be equal: the mean dependence may not be above that
-    of every seed of today's setting.
+    of every seed of today's setting. Of a measure of normal values, five equal seeds are found beyond in 2 % of the
+    cases, of the dependence in 7 %.
     """
     for measure, unlike in (("decisions", _decisions_unlike), ("verdicts", _verdicts_unlike)):
         pairs = [unlike(*pair) for pair in combinations(today, 2)]

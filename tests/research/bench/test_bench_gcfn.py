@@ -1,5 +1,6 @@
 """``evenhand bench gcfn``: what its processes time is the training itself, and what it says of it hangs together."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import torch
 from conftest import evenhand
 
+from research.benchmark import Room
 from research.gcfn import bench as bench_gcfn
 from research.gcfn import timed_work as gcfn_stages
 from research.gcfn.timed_work import RestingGame, SeedResult
@@ -125,6 +127,8 @@ def test_an_accelerator_is_timed_by_the_clock(monkeypatch):
 def test_what_cannot_be_run_is_named():
     few = evenhand("bench", "gcfn", "--rows", "300")
     assert (few.returncode, "needs 1000 rows" in few.stderr) == (2, True)
+    savings = evenhand("bench", "gcfn", "--savings", "--rows", "2000")
+    assert (savings.returncode, "--savings takes no --rows" in savings.stderr) == (2, True)
     other = evenhand("bench", "gcfn", "--data", "shared")
     assert (other.returncode, "bench gcfn takes no --data" in other.stderr) == (2, True)
 
@@ -254,3 +258,23 @@ def test_networks_start_from_the_first_after_a_third_of_the_epochs():
     assert torch.equal(weights[-1][:1], alone)
     apart = (weights[2][1] - weights[2][0]).abs().max(), (weights[1][1] - weights[1][0]).abs().max()
     assert 0 < apart[0] < apart[1] / 10
+
+
+def test_candidates_of_both_audits_are_compared_with_todays_setting(monkeypatch, tmp_path):
+    begun = []
+
+    def run(what, *about):
+        begun.append((what, *about))
+        return {"rows": 9} if what == "applicants" else {"results": json.loads(json.dumps(TODAY))}
+
+    monkeypatch.setattr(bench_gcfn, "_run", run)
+    rows = list(bench_gcfn._savings(Room(tmp_path, tmp_path, None)))
+    verdicts = [row for row in rows if row["cpu_s"] is not None]
+    candidates = len(gcfn_stages.CANDIDATES)
+    assert [row["data"] for row in verdicts] == ["boston1990"] * (candidates - 1) + ["hmda"] * (candidates - 1)
+    assert {row["found"] for row in verdicts} == {"within the spread of seeds"}
+    assert begun[:2] == [
+        ("applicants", "boston1990", 7_000, tmp_path),
+        ("seeded", tmp_path, "boston1990", "today", gcfn_stages.SEEDS),
+    ]
+    assert len(begun) == 2 * (candidates + 1)
