@@ -6,7 +6,7 @@ save time with five seeds of today's, on the applicants of Boston and of a drawn
 Scope: runs and targets. The timed work: ``work``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from statistics import mean
 from typing import TYPE_CHECKING
@@ -108,12 +108,14 @@ def _quality(rows: int, seeds: int) -> Iterator[benchmark.Row]:
 
 
 def _savings(room: benchmark.Room) -> Iterator[benchmark.Row]:
-    """Each candidate next to today's setting, seed by seed: what it changes, and whether seeds explain it.
+    """Each candidate next to five seeds of today's setting: what it changes, and whether seeds explain it.
+
+    Five other seeds of today's setting are the control: what differs no more than they do is no change either.
 
     Raises:
         SpecError: ``--rows`` is given.
     """
-    from research.gcfn.timed_work import AUDITS, CANDIDATES, TODAY, SeedResult
+    from research.gcfn.timed_work import AUDITS, CANDIDATES, CONTROL, TODAY, SeedResult, limits_of
 
     if room.rows is not None:
         raise SpecError("bench gcfn --savings takes no --rows; with fewer rows no group of the lender fills a batch")
@@ -124,11 +126,17 @@ def _savings(room: benchmark.Room) -> Iterator[benchmark.Row]:
             answers = _run("seeded", room.place, name, candidate, SEEDS)["results"]
             runs[candidate] = [SeedResult(*answer) for answer in answers]
             if candidate != TODAY:
-                yield from compared(name, n, runs[TODAY], how.title, runs[candidate])
+                limits = limits_of(runs[TODAY], runs[CONTROL])
+                yield from compared(name, n, runs[TODAY], limits, how.title, runs[candidate])
 
 
 def compared(
-    name: str, rows: int, today: "Sequence[SeedResult]", title: str, results: "Sequence[SeedResult]"
+    name: str,
+    rows: int,
+    today: "Sequence[SeedResult]",
+    limits: Mapping[str, float],
+    title: str,
+    results: "Sequence[SeedResult]",
 ) -> Iterator[benchmark.Row]:
     """The rows of a candidate: each measure with the spread of seeds, and last what all of them say.
 
@@ -136,6 +144,7 @@ def compared(
         name: Of the audit.
         rows: Its applicants.
         today: Runs of today's setting, one a seed.
+        limits: Measure -> the share of the spread above which it is beyond.
         title: Of the candidate.
         results: Its runs, one a seed.
     """
@@ -145,7 +154,8 @@ def compared(
     for line in comparisons(today, results):
         text = f"{mean(line.candidate):.4f} ({min(line.candidate):.4f} to {max(line.candidate):.4f}), "
         text += f"today {mean(line.today):.4f} ({min(line.today):.4f} to {max(line.today):.4f})"
-        beyond += [line.measure] * (line.over_spread > 1)
+        text += f", limit {limits[line.measure]:.2f}"
+        beyond += [line.measure] * (line.over_spread > limits[line.measure])
         yield benchmark.row(name, rows, f"{title}: {line.measure}", ratio=line.over_spread, found=text)
     costs = [[run.cpu_s for run in runs] for runs in (results, today)]
     text = "beyond the spread of seeds: " + ", ".join(beyond) if beyond else "within the spread of seeds"

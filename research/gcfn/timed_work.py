@@ -227,9 +227,10 @@ def _warm(encoded: Encoded, shape: Shape, settings: GanSettings) -> CompiledGame
 
 
 TODAY: Final = "today"
+CONTROL: Final = "seeds"
 CANDIDATES: Final[Mapping[str, Candidate]] = {
     TODAY: Candidate("today's setting"),
-    "seeds": Candidate("today's setting, other seeds", first_seed=SEEDS),
+    CONTROL: Candidate("today's setting, other seeds", first_seed=SEEDS),
     "crippled": Candidate("20 epochs", lambda settings: replace(settings, epochs=20)),
     "half": Candidate("half of the epochs", lambda settings: replace(settings, epochs=settings.epochs // 2)),
     "fewer": Candidate("half of the networks", lambda settings: replace(settings, networks=settings.networks // 2)),
@@ -278,7 +279,7 @@ class Comparison(NamedTuple):
     candidate: list[float]
     """By seed; of changed applicants against today's setting with the same seed."""
     over_spread: float
-    """What the mean moves by, over what seeds of today's setting lie apart at most; above 1 beyond them."""
+    """What the mean moves by, over what seeds of today's setting lie apart at most."""
 
 
 def applicants(name: str, rows: str, folder: str) -> dict[str, Any]:
@@ -383,8 +384,7 @@ def comparisons(today: Sequence[SeedResult], candidate: Sequence[SeedResult]) ->
 
     A candidate may change as many applicants as another seed of today's setting does at most. A mean may move by as
     much as two seeds of today's setting lie apart. Quality has to be equal: the mean dependence may not be above that
-    of every seed of today's setting. Of a measure of normal values, five equal seeds are found beyond in 2 % of the
-    cases, of the dependence in 7 %.
+    of every seed of today's setting. Five seeds show less than the whole spread, so ``limits_of`` adds a control.
     """
     for measure, unlike in (("decisions", _decisions_unlike), ("verdicts", _verdicts_unlike)):
         pairs = [unlike(*pair) for pair in combinations(today, 2)]
@@ -405,6 +405,11 @@ def comparisons(today: Sequence[SeedResult], candidate: Sequence[SeedResult]) ->
     yield Comparison(
         "dependence of noise and group", values, candidate_values, _over(worse, max(values) - _mean(values))
     )
+
+
+def limits_of(today: Sequence[SeedResult], control: Sequence[SeedResult]) -> dict[str, float]:
+    """Measure -> the limit of ``over_spread``: 1, or what as many other seeds of today's setting come out at."""
+    return {line.measure: max(1.0, line.over_spread) for line in comparisons(today, control)}
 
 
 def _decisions_unlike(first: SeedResult, second: SeedResult) -> float:

@@ -190,12 +190,24 @@ TODAY = [result(0.1), result(0.2), result(0.3, (True, True), dependence=0.2)]
     ],
 )
 def test_a_candidate_is_held_against_what_seeds_lie_apart(candidate, measures):
-    *lines, verdict = bench_gcfn.compared("boston1990", 9, TODAY, "half", candidate)
+    *lines, verdict = bench_gcfn.compared(
+        "boston1990", 9, TODAY, gcfn_stages.limits_of(TODAY, TODAY), "half", candidate
+    )
     assert [line["what"].removeprefix("half: ") for line in lines if line["ratio"] > 1] == measures
     assert len(lines) == 4
     words = "beyond the spread of seeds: " if measures else "within the spread of seeds"
     assert verdict["found"].startswith(words)
     assert (verdict["what"], verdict["cpu_s"], verdict["ratio"]) == ("half", 2.0, 1.0)
+
+
+def test_what_other_seeds_do_as_well_is_within():
+    control = [result(0.45), result(0.45), result(0.45, (True, True))]
+    limits = gcfn_stages.limits_of(TODAY, control)
+    assert limits == {**dict.fromkeys(limits, 1.0), "share_changed, B": pytest.approx(1.25)}
+    for share, words in ((0.44, "within the spread of seeds"), (0.46, "beyond the spread of seeds: share_changed, B")):
+        candidate = [result(share), result(share), result(share, (True, True))]
+        *_, verdict = bench_gcfn.compared("boston1990", 9, TODAY, limits, "half", candidate)
+        assert verdict["found"] == words
 
 
 def test_seeds_that_all_agree_allow_no_change():
