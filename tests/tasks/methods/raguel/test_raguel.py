@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from conftest import examples
+from conftest import examples, fingerprint
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranking_in_loops import fairly_represented, ratio
@@ -363,3 +363,61 @@ def test_findings_say_who_has_an_offer_who_was_passed_and_who_could_not_be_ranke
     )
     nobody = raguel.detect(problem_of(None), RaguelSettings(), np.random.default_rng(0))
     assert (len(nobody.findings.row), raguel.units(problem_of(None)).any()) == (0, False)
+
+
+def of_list(groups=2, n=60, **options):
+    """Orders, cells and aggregates of a list in which the last group has higher costs."""
+    rng = np.random.default_rng(11)
+    group = rng.integers(0, groups, n).astype(np.int32)
+    cost = np.round(rng.lognormal(0, 0.5, n) + 0.5 * (group == groups - 1), 2)
+    asked = ASKED.model_copy(update=options)
+    told = told_of(cost, group, asked)
+    orders = [(o.name, o.rank, o.block, o.cost, o.offered, o.paid) for o in (told.initial, *told.orders)]
+    attained = [lists.attained(told.ranked, order, asked.delta) for order in told.orders]
+    found = [list(aggregates(told, g, asked, 20).values()) for g in range(groups)]
+    tallies = [list(raguel_tallies.tallies(told, g)) for g in range(groups)]
+    return {"orders": orders, "attained": attained, "aggregates": found, "tallies": tallies}
+
+
+RESULTS = {
+    "two groups": of_list,
+    "three groups": lambda: of_list(3, 70, blocks=5),
+    "blocks alone": lambda: of_list(2, 60, reach="block", blocks=6, tolerances=(0.2, 0.6)),
+    "strict": lambda: of_list(3, 50, rule="strict", delta=0.05, direction="up"),
+    "few probes": lambda: of_list(2, 50, probes=3, blocks=3, tolerance=0.1),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_stay_what_they_are(name):
+    """Kept from an earlier run: orders and all that is said of them. A number that moves is seen."""
+    assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
+
+
+HELD = {
+    "two groups": {
+        "orders": 15796.796862,
+        "attained": 1474.290819,
+        "aggregates": 21762.927395,
+        "tallies": 13575.622412,
+    },
+    "three groups": {
+        "orders": 18779.533581,
+        "attained": 1761.001427,
+        "aggregates": 34327.676058,
+        "tallies": 20379.209681,
+    },
+    "blocks alone": {
+        "orders": 12087.901786,
+        "attained": 994.567311,
+        "aggregates": 18483.504938,
+        "tallies": 12384.319083,
+    },
+    "strict": {"orders": 13069.619587, "attained": 1228.592964, "aggregates": 33416.905012, "tallies": 16381.90727},
+    "few probes": {
+        "orders": 13454.913385,
+        "attained": 1400.641572,
+        "aggregates": 22185.325098,
+        "tallies": 11390.186088,
+    },
+}
