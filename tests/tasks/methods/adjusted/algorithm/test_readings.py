@@ -280,6 +280,32 @@ def test_a_split_over_rows_that_are_left_out_is_aligned_with_the_rest():
     assert {part.level for part in examined.parts if part.column == "third"} == {"a", "b"}
 
 
+def test_missing_that_hangs_on_the_decision_has_the_p_of_a_table():
+    """Of 40 and 60 files 10 and 30 are complete: chi-square (10 - 16)^2 (1/16 + 1/24 + 1/24 + 1/36) = 6.25."""
+    outcome = np.repeat([0, 1], [40, 60]).astype(np.int32)
+    complete = np.r_[np.arange(40) < 10, np.arange(60) < 30]
+    rows = np.ones(100, bool)
+    assert p_of_dependence(complete, outcome, rows) == pytest.approx(0.012419, abs=1e-6)
+    assert p_of_dependence(complete, outcome * 2, rows) == pytest.approx(0.012419, abs=1e-6), "nobody has the second"
+    for given in ((rows, outcome, rows), (complete, outcome * 0, rows), (complete, outcome, complete)):
+        assert p_of_dependence(*given) == 1.0
+
+
+def test_complete_files_stand_for_those_of_their_side_and_decision():
+    complete, outcome = np.array([1, 0, 1, 1, 0, 0], bool), np.array([0, 0, 1, 1, 1, 0], np.int32)
+    sides = [np.arange(6) < 5, np.arange(6) == 5]
+    assert weights_of_complete(complete, outcome, sides) == pytest.approx([2, 2, 1.5, 1.5, 1.5, 1])
+
+
+def test_worst_cases_and_areas_by_hand():
+    assert worst_of_missing(0.1, 0.2, 0.3) == pytest.approx((0.08 - 0.14, 0.08 + 0.06))
+    assert worst_of_undecided(0.1, 0.2, 0.3) == pytest.approx((0.08 - 0.06, 0.08 + 0.14))
+    member = np.array([False, True, False, True])
+    assert area(np.array([1.0, 2, 3, 4]), member) == 0.75
+    assert area(np.array([1.0, 2, 3, 4]), ~member) == 0.75, "in whichever direction"
+    assert area(np.array([1.0, 1, 1, 2]), member) == 0.75, "a tie is half"
+
+
 def spoiled(seed, n=1200):
     """A lender with gaps, a category, undecided applications, branches, bands and three groups."""
     files, rng = lender(seed, n, 0.7), np.random.default_rng(seed)
