@@ -132,7 +132,7 @@ def test_an_interval_by_refits_holds_the_share(value: float, low: float, high: f
     assert intervals.by_refits(known(2.0, 1.0, 4.0), np.full(5, 2.0), 0.95).note == Note.NO_SPREAD
 
 
-@pytest.mark.parametrize(("high", "note"), [(1 + 1e-13, Note.NO_SPREAD), (1 + 1e-11, ""), (1 - 1e-11, "")])
+@pytest.mark.parametrize(("high", "note"), [(1 + 1e-13, Note.NO_SPREAD), (1 + 1.5e-12, ""), (1 - 1.5e-12, "")])
 def test_ends_that_differ_by_rounding_are_no_interval(high: float, note: str) -> None:
     assert intervals.with_width(1.0, high).note == note
 

@@ -185,6 +185,8 @@ def test_a_row_is_fitted_perfectly_within_a_billionth():
     x, y = np.column_stack([np.ones(4), [0.0, 0, 0, 1]]), np.array([0.0, 1, 0, 1])
     assert not has_maximum(x, y, np.array([0.5, 0.5, 0.5, 1 - 5e-10]))
     assert has_maximum(x, y, np.array([0.5, 0.5, 0.5, 1 - 5e-9]))
+    small = np.column_stack([x[:, 0], -1e-9 * np.arange(4.0)])
+    assert has_maximum(small, y, np.array([0.5, 0.5, 0.5, 1.0])), "neither units nor signs matter"
     zero = np.column_stack([x, np.zeros(4)])
     assert not has_maximum(zero, y, np.array([0.5, 0.5, 0.5, 1.0])), "nothing is divided by a length of 0"
 

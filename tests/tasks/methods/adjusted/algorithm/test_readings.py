@@ -325,12 +325,19 @@ def spoiled(seed, n=1200):
     )
 
 
+def tiny(files):
+    """The last group with three members."""
+    last = np.flatnonzero(files.group == 2)[3:]
+    return replace(files, group=np.where(np.isin(np.arange(len(files.group)), last), -1, files.group).astype(np.int32))
+
+
 RESULTS = {
     "two groups": lambda: vars(only(lender(4, 900, 0.5))),
     "rare denials": lambda: vars(
         only(replace(lender(5, 900), denied=lender(5, 900).denied & (np.arange(900) % 12 == 0)))
     ),
     "three groups": lambda: [vars(each) for each in examine(spoiled(6), RULES, np.random.default_rng(1))],
+    "a tiny group": lambda: [vars(each) for each in examine(tiny(spoiled(7)), RULES, np.random.default_rng(1))],
 }
 
 
@@ -382,4 +389,5 @@ HELD = {
         "carriers": 85.640307,
     },
     "three groups": {"0": 198.823429, "1": 37099.635901},
+    "a tiny group": {"0": 198.816417, "1": 21607.274983},
 }
