@@ -243,6 +243,15 @@ def test_holm_by_hand():
     assert holm([0.9, 0.8]) == [1, 1]
 
 
+def test_a_band_that_ends_at_its_limit_keeps_it_and_does_not_lie_beyond():
+    plain = MonitoringRule(rule="none")
+    (row,) = monitor(years([0.05]), plain)
+    at_low, at_high = (states(years([0.05], limit=end), plain) for end in (row.pooled_low, row.pooled_high))
+    assert (at_low, at_high) == ([State.INCONCLUSIVE], [State.WITHIN])
+    turned = [states(years([0.05], limit=end, side="at_least"), plain) for end in (row.pooled_high, row.pooled_low)]
+    assert turned == [[State.INCONCLUSIVE], [State.WITHIN]]
+
+
 RESULTS = {
     "differences": lambda: monitor(years([0.01, 0.02, 0.05, 0.04, 0.06]), SEQUENCE),
     "ratios": lambda: monitor(years([0.9, 0.82, 0.7, 0.75], make=ratio), SEQUENCE),

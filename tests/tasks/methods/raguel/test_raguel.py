@@ -379,11 +379,49 @@ def of_list(groups=2, n=60, **options):
     return {"orders": orders, "attained": attained, "aggregates": found, "tallies": tallies}
 
 
+ATTRIBUTES = (
+    Attribute("plain"),
+    Attribute("steps", step=0.5, bounds=(0.2, 3.0)),
+    Attribute("grades", GRADES),
+    Attribute("scaled", scale=Scale(1.0, 5.0, None)),
+    Attribute("scaled in steps", scale=Scale(1.0, 5.0, None), step=0.5, bounds=(1.5, 4.0)),
+    Attribute("grades on a scale", GRADES, Scale(0.0, 2.0, None)),
+    Attribute("bins", scale=Scale(0.0, 4.0, 4)),
+    Attribute("bins in steps", scale=Scale(0.0, 4.0, 4), step=1.5, bounds=(0.5, 3.5)),
+    Attribute("one bin", scale=Scale(0.0, 4.0, 1), step=0.3),
+)
+
+
+def of_attribute(one):
+    """Widths, steps and bounds of a column, and where offers lead that rise, fall and stay."""
+    now = np.array([1.0, 1.0, 2.0, 2.0, 0.0])
+    before = now if one.scale is None else encode_continuous(now, one.scale)
+    to = before + np.array([0.3, 0.0, -0.3, 0.5, 1.0])
+    said = [one.said(2.0), one.said_offer(1.0, True), one.said_offer(2.0, False)]
+    return [one.bin_width, one.input_step, one.input_bounds, one.decoded(now, before, to), said]
+
+
+def of_space():
+    """Two columns that may move, a category of several, and a constant."""
+    attributes = (
+        Attribute("income", step=2.0, direction=1),
+        None,
+        Attribute("debt", bounds=(0.0, 3.0), weight=2.0),
+        Attribute("one"),
+    )
+    x = np.array([[1.0, 0, 4, 7], [5, 1, 2, 7], [6, 1, 0, 7]])
+    space = space_of(x, attributes)
+    moved = space.values(x) + np.array([[1.0, 0, 0, 0], [0, 0, -0.5, 0], [0, 1, 0, 0]])
+    return [space.unit, space.actions, space.values(x), space.decoded(x, x, moved, np.arange(4, dtype=np.int32))]
+
+
 RESULTS = {
     "two groups": of_list,
     "three groups": lambda: of_list(3, 70, blocks=5),
     "blocks alone": lambda: of_list(2, 60, reach="block", blocks=6, tolerances=(0.2, 0.6)),
     "strict": lambda: of_list(3, 50, rule="strict", delta=0.05, direction="up"),
+    "attributes": lambda: [of_attribute(one) for one in ATTRIBUTES],
+    "space": of_space,
     "few probes": lambda: of_list(2, 50, probes=3, blocks=3, tolerance=0.1),
 }
 
@@ -414,6 +452,18 @@ HELD = {
         "tallies": 12384.319083,
     },
     "strict": {"orders": 13069.619587, "attained": 1228.592964, "aggregates": 33416.905012, "tallies": 16381.90727},
+    "attributes": {
+        "0": 170.978082,
+        "1": 192.938658,
+        "2": 191.387448,
+        "3": 180.394104,
+        "4": 190.166344,
+        "5": 189.718931,
+        "6": 194.791075,
+        "7": 199.933094,
+        "8": 168.417643,
+    },
+    "space": {"0": 68.54271, "1": 322.39591, "2": 208.388025, "3": 214.783068},
     "few probes": {
         "orders": 13454.913385,
         "attained": 1400.641572,
