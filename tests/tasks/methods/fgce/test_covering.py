@@ -167,6 +167,13 @@ def test_a_set_cover_that_the_search_gives_up_goes_to_the_solver(monkeypatch):
     assert plane[:, found.picks].any(axis=1).all()
 
 
+def test_a_search_that_ends_finds_none_and_one_that_is_cut_off_does_not_know(monkeypatch):
+    assert covering.cover_of(fano(), 2) == (covering.NONE, ())
+    assert covering.cover_of(fano(), 3)[0] == covering.FOUND
+    monkeypatch.setattr(covering, "NODES", 2)
+    assert covering.cover_of(fano(), 3) == (covering.GAVE_UP, ())
+
+
 @given(groups, st.integers(1, 4), st.floats(0.05, 1))
 @settings(max_examples=examples(40), deadline=None)
 def test_bisection_equals_the_programme_as_printed(parts, k, share):
