@@ -2,13 +2,16 @@
 
 import gc
 import logging
+import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import hypothesis
 import in_process
@@ -50,6 +53,47 @@ def pytest_collection_finish() -> None:
 def examples(nightly: int) -> int:
     """How many examples of a test are tried: fewer in the usual run, and the same ones each time."""
     return nightly if PROFILE == "nightly" else max(nightly // 4, 4)
+
+
+def fingerprint(result: object) -> dict[str, float]:
+    """A number of each field of a result, which moves when any of its values, names, shapes or places does.
+
+    For results that are held to what they are: a sum of all values on a scale of logarithms, so that small values count
+    beside large ones, each with a weight of its own place. Equal to 1e-6 on another machine.
+    """
+    return {name: round(_weighted(part), 6) for name, part in _parts(result)}
+
+
+def _parts(result: object) -> list[tuple[str, object]]:
+    if isinstance(result, Mapping):
+        return [(str(name), part) for name, part in result.items()]
+    if is_dataclass(result):
+        return [(field.name, getattr(result, field.name)) for field in fields(result)]
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return list(zip(result._fields, result, strict=True))
+    listed = list(result) if isinstance(result, Iterable) and not isinstance(result, str) else [result]
+    return [(str(place), part) for place, part in enumerate(listed)]
+
+
+def _weighted(part: object) -> float:
+    values = np.array(list(_values(part)), dtype=float)
+    weights = 1 + np.arange(len(values)) * 0.6180339887 % 1
+    return float(weights @ (np.sign(values) * np.log1p(100 * np.abs(values)))) + len(values)
+
+
+def _values(part: object) -> Iterator[float]:
+    if part is None or isinstance(part, str):
+        yield 0.125 if part is None else crc32(part.encode()) / 2**32
+    elif isinstance(part, np.ndarray):
+        yield from part.shape
+        yield from _values(part.tolist())
+    elif isinstance(part, int | float | np.number | np.bool_):
+        number = float(part)
+        yield number if math.isfinite(number) else 7.5 if math.isnan(number) else math.copysign(8.5, number)
+    elif isinstance(part, Iterable) or is_dataclass(part):
+        for name, inner in _parts(part):
+            yield from _values(name)
+            yield from _values(inner)
 
 
 SPEC = """\

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import fingerprint
 
 from tasks.metrics.algorithm.agreement import (
     EXPLAINS,
@@ -195,3 +196,83 @@ def test_the_interval_of_necessity_covers_the_share_of_the_neighbours_population
     assert 0.90 <= covered / runs <= 0.985
     assert all(map(math.isnan, necessity_interval([False], [True], rng)))
     assert all(map(math.isnan, necessity_interval([], [True], rng)))
+
+
+PAIRS = (Pair(52, 90, 7, 48), Pair(2, 1, 35, 105), Pair(0, 0, 0, 9), Pair(3, 0, 0, 0), Pair(5, 5, 5, 5))
+SPEAKERS = (
+    Speaker("cst", "lender", True, "against", "cst_effect", 0.5, 30, 0.05, 0.2, 0.8),
+    Speaker("cec", "model", False, "none_seen", "cec", 0.04, 29, 0.06, 0.21, 0.79),
+    Speaker("adjusted", "lender", False, "none_seen", "adjusted_effect", 0.96),
+    Speaker("gcfn", "lender", False, "for", "share_changed", 0.05),
+)
+RESULTS = {
+    "figures": lambda: [(p.n, p.agreement, p.kappa, p.ac1, p.jaccard, p.margins(), p.prevalences()) for p in PAIRS],
+    "intervals": lambda: [p.intervals(np.random.default_rng(2), 50) for p in PAIRS],
+    "null": lambda: [
+        null_ratio((90, 30, 400, 60), np.random.default_rng(1), 60),
+        null_ratio((3, 1, 4, 4), np.random.default_rng(1), 9),
+    ],
+    "codes": lambda: [codes(a, b, n, 30) for a in SPEAKERS for b in SPEAKERS for n in (29, 30)],
+    "necessity": lambda: necessity(np.array([0.0, 0.2, 0.5, 0.5]), np.array([0.1, 0.1, 0.6, 0.0])),
+    "necessity intervals": lambda: [
+        necessity_interval([True, False] * 9, [True, False, False] * k, np.random.default_rng(1), 60) for k in (0, 5)
+    ],
+    "withheld": lambda: [
+        [
+            *withheld(
+                {("a", "b"): PAIRS[0], ("a", "c"): PAIRS[1], ("b", "c"): PAIRS[4]}, {"a": (142, 55)}, 200, k
+            ).items()
+        ]
+        for k in (0, 3, 6, 10)
+    ],
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_stay_what_they_are(name):
+    """Kept from an earlier run: figures of agreement and codes. A number that moves is seen."""
+    assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
+
+
+HELD = {
+    "figures": {"0": 208.197, "1": 201.342149, "2": 182.315704, "3": 184.130124, "4": 189.854562},
+    "intervals": {"0": 57.924431, "1": 63.624309, "2": 80.402101, "3": 80.402101, "4": 51.900917},
+    "null": {"0": 29.432916, "1": 36.457542},
+    "codes": {
+        "0": 13.986032,
+        "1": 0.0,
+        "2": 108.550782,
+        "3": 94.680305,
+        "4": 52.680664,
+        "5": 38.298196,
+        "6": 29.194037,
+        "7": 13.801207,
+        "8": 108.550782,
+        "9": 94.680305,
+        "10": 70.12734,
+        "11": 52.244927,
+        "12": 84.95853,
+        "13": 70.190099,
+        "14": 94.801788,
+        "15": 83.96811,
+        "16": 52.680664,
+        "17": 38.298196,
+        "18": 84.95853,
+        "19": 70.190099,
+        "20": 28.157284,
+        "21": 12.919988,
+        "22": 38.580639,
+        "23": 27.488194,
+        "24": 29.194037,
+        "25": 13.801207,
+        "26": 94.801788,
+        "27": 83.96811,
+        "28": 38.580639,
+        "29": 27.488194,
+        "30": 13.986032,
+        "31": 0.0,
+    },
+    "necessity": {"0": 7.621406, "1": 4.931826, "2": 1.0, "3": 5.615121},
+    "necessity intervals": {"0": 36.457542, "1": 21.702266},
+    "withheld": {"0": 0.0, "1": 53.821243, "2": 165.142218, "3": 162.89104},
+}

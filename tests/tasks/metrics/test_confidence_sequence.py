@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from benches.years import alone, found_by, found_by_constant, normal_years
+from conftest import fingerprint
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -97,3 +98,27 @@ def test_biases_are_pooled_like_the_estimates():
 def test_one_year_alone_and_by_a_plan():
     assert single_year(0.1, 0.0004, 0.01, 0.05).low == pytest.approx(0.1 - 1.6449 * 0.02 - 0.01, abs=1e-5)
     assert bonferroni(0.1, 0.0004, 0, 0.05, 10).high == pytest.approx(0.1 + 2.5758 * 0.02, abs=1e-5)
+
+
+RESULTS = {
+    "band": lambda: band([0.02, 0.05, 0.01], [1e-4, 4e-4, 2e-4], 0.05, np.array([0.0, 0.01, 0.02])),
+    "one year": lambda: single_year(0.03, 2e-4, 0.01, 0.1),
+    "bonferroni": lambda: bonferroni(0.03, 2e-4, 0.01, 0.1, 4),
+    "false breach": lambda: [false_breach(0.05, years) for years in (1, 2, 8)],
+    "between": lambda: [between_years(np.array([0.0, 0.3]), np.full(2, 0.01))],
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_stay_what_they_are(name):
+    """Kept from an earlier run: bands of three years. A number that moves is seen."""
+    assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
+
+
+HELD = {
+    "band": {"pooled": 2.145132, "low": 0.367857, "high": 2.81927, "tau2": 1.0},
+    "one year": {"pooled": 2.386294, "low": 1.171945, "high": 2.918743, "tau2": 1.0},
+    "bonferroni": {"pooled": 2.386294, "low": 0.428, "high": 3.050503, "tau2": 1.0},
+    "false breach": {"0": 2.791759, "1": 3.374906, "2": 4.545527},
+    "between": {"0": 2.504077},
+}

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import fingerprint
 from hypothesis import given
 from hypothesis import strategies as st
 from thresholds_judged import judge
@@ -234,3 +235,48 @@ def test_poor_support_is_too_little_evidence_whatever_the_interval() -> None:
     (found,) = judge(summarise([], {}, PLAN, [of_formula(0.13, 0.06, 0.19, Note.POOR_SUPPORT)]), [limit], 30)
     assert found.state is State.INCONCLUSIVE
     assert found.reason == "too few of the group are where applicants of both groups are found"
+
+
+def summed():
+    means = [
+        Statistic(FAMILY, group, np.array([0.5, 1.5, np.nan]), np.array(counts), headline=False)
+        for group, counts in {"white": [40, 60, 5], "Black": [10, 30, 0], "Asian": [3, 1, 9]}.items()
+    ]
+    return summarise(means, {}, PLAN)
+
+
+RESULTS = {
+    "shares": lambda: summarise(shares(white=(20, 200), Black=(30, 100), Asian=(0, 12), other=(2, 3)), {}, PLAN),
+    "means": summed,
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_stay_what_they_are(name):
+    """Kept from an earlier run: every field of the measures of four groups. A number that moves is seen."""
+    assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
+
+
+HELD = {
+    "shares": {
+        "0": 275.480769,
+        "1": 277.739537,
+        "2": 251.686325,
+        "3": 264.104727,
+        "4": 252.844842,
+        "5": 241.628612,
+        "6": 253.798934,
+        "7": 266.344416,
+        "8": 248.288233,
+        "9": 260.424336,
+    },
+    "means": {
+        "0": 277.107759,
+        "1": 274.406629,
+        "2": 263.071395,
+        "3": 275.639489,
+        "4": 266.672247,
+        "5": 243.76891,
+        "6": 267.812534,
+    },
+}

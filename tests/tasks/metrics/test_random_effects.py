@@ -6,6 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 from benches.years import alarms, gaps, neighbours, slopes
+from conftest import fingerprint
 from scipy.stats import t as student
 from statsmodels.stats.meta_analysis import combine_effects
 
@@ -124,3 +125,39 @@ def test_the_p_of_a_change_point_is_the_share_of_orders_of_the_years_that_part_a
     assert place == 2
     assert p == pytest.approx(exact, abs=0.03)
     assert change_point(estimates, variances, np.random.default_rng(3), draws=1)[1] in (0.5, 1.0)
+
+
+E, V = np.array([0.0, 0.05, 0.02, 0.09, 0.03]), np.array([1.0, 4, 2, 3, 1]) * 1e-4
+RESULTS = {
+    "means": lambda: mean_of(E, V),
+    "prediction": lambda: prediction(E, V, 0.2, 3e-4, 0.9),
+    "slope": lambda: slope(np.array([2015.0, 2016, 2018, 2019, 2021]), E, V, 0.9),
+    "same": lambda: slope(np.arange(5.0), np.full(5, 0.1), V),
+    "change point": lambda: [
+        change_point(E + x * (np.arange(5) > 2), V, np.random.default_rng(1), 99) for x in (0, 0.2)
+    ],
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_stay_what_they_are(name):
+    """Kept from an earlier run: means, predictions and slopes of five years. A number that moves is seen."""
+    assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
+
+
+HELD = {
+    "means": {"0": 2.517206, "1": 1.019767, "2": 1.076144},
+    "prediction": {
+        "change": 3.858797,
+        "low": 3.280467,
+        "high": 4.22286,
+        "predicted_low": -0.629203,
+        "predicted_high": 3.502971,
+        "minimal": 3.403318,
+        "tau2": 1.076144,
+        "p": 1.703814,
+    },
+    "slope": {"value": 1.418543, "low": 0.220295, "high": 2.169481},
+    "same": {"value": 1.0, "low": 0.26456, "high": 1.73544},
+    "change point": {"0": 29.277649, "1": 28.669544},
+}

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from conftest import fingerprint
 from published_rows import Told
 
 from schemas.audit.limits import Limits, Verdicts
@@ -459,3 +460,35 @@ def test_applications_that_are_needed_tell_no_exact_count_where_counts_are_round
         told.add(row["needed"])
         assert row["needed"] == float(f"{row['needed']:.1e}")
     assert len(told) > 1, "the figure is not constant, or nothing was tested"
+
+
+def every_verdict(*given, settings=COMPLETE, statistics=None):
+    """Tables of verdicts and agreement of one audit, row by row."""
+    return {
+        name: table.to_pylist()
+        for name, table in tables(gathered(*given, settings=settings, statistics=statistics)).items()
+    }
+
+
+RESULTS = {
+    "beyond": lambda: every_verdict(
+        effect("adjusted_effect", 0.2), effect("st_effect", 0.0), effect("cst_effect", 0.1)
+    ),
+    "inside": lambda: every_verdict(effect("adjusted_effect", 0.0, 0.005), effect("overlap_effect", 0.0, 0.005)),
+    "noted": lambda: every_verdict(effect("adjusted_effect", 0.04, 0.02, note="poor_support"), settings=Verdicts()),
+    "others": lambda: every_verdict(effect("adjusted_effect", 0.04, group="Asian"), effect("cst_effect", -0.3)),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_stay_what_they_are(name):
+    """Kept from an earlier run: the tables of verdicts of four audits. A number or word that moves is seen."""
+    assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
+
+
+HELD = {
+    "beyond": {"verdicts": 6217.978016, "agreement": 1188.77062},
+    "inside": {"verdicts": 6202.70069, "agreement": 1175.341972},
+    "noted": {"verdicts": 6219.885109, "agreement": 1190.034266},
+    "others": {"verdicts": 6175.048657, "agreement": 1170.866092},
+}

@@ -6,7 +6,7 @@ import math
 import networkx as nx
 import numpy as np
 import pytest
-from conftest import SHARED, examples
+from conftest import SHARED, examples, fingerprint
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -177,3 +177,98 @@ def test_german_credit_is_connected_as_the_authors_found_it():
         assert at[STRONG_COMPONENTS] == (group["scc"], group["nodes"])
         assert 100 * at[DENSITY][0] == pytest.approx(group["density_pct"])
     assert sum(values[number, SINGLETONS, printed["epsilon"]][0] for number in (0, 1)) == expected["singletons"]
+
+
+def thirty(strict=False):
+    rng = np.random.default_rng(6)
+    return measured(np.round(rng.random((30, 2)), 1), rng.integers(0, 2, 30).tolist(), [0, 1], strict=strict)
+
+
+def drawn_labels():
+    rng = np.random.default_rng(6)
+    encoded, strata = np.column_stack([rng.random((90, 2)), np.arange(90) % 2]), (np.arange(90) % 3)[:, None]
+    rows = connectivity.design(encoded, strata.astype(np.int32))
+    found = connectivity.labels(rows, rng.random(90) < 0.4, 5, rng)
+    return [rows, found.member, found.alone]
+
+
+RESULTS = {"loose": thirty, "strict": lambda: thirty(True), "labels": lambda: drawn_labels()}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_stay_what_they_are(name):
+    """Kept from an earlier run: a number that moves is seen."""
+    assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
+
+
+HELD = {
+    "loose": {
+        "(0, 'components', 0.2)": 136.621549,
+        "(0, 'strong_components', 0.2)": 137.512379,
+        "(0, 'singletons', 0.2)": 133.899137,
+        "(0, 'density', 0.2)": 126.424739,
+        "(1, 'components', 0.2)": 144.585352,
+        "(1, 'strong_components', 0.2)": 145.553539,
+        "(1, 'singletons', 0.2)": 141.555568,
+        "(1, 'density', 0.2)": 133.98769,
+        "(0, 'components', 0.3)": 135.430174,
+        "(0, 'strong_components', 0.3)": 138.269604,
+        "(0, 'singletons', 0.3)": 131.478201,
+        "(0, 'density', 0.3)": 128.057607,
+        "(1, 'components', 0.3)": 143.086604,
+        "(1, 'strong_components', 0.3)": 146.126417,
+        "(1, 'singletons', 0.3)": 139.134631,
+        "(1, 'density', 0.3)": 135.31798,
+        "(0, 'components', 0.55)": 134.062964,
+        "(0, 'strong_components', 0.55)": 138.37877,
+        "(0, 'singletons', 0.55)": 121.990345,
+        "(0, 'density', 0.55)": 130.245714,
+        "(1, 'components', 0.55)": 141.719394,
+        "(1, 'strong_components', 0.55)": 146.613737,
+        "(1, 'singletons', 0.55)": 129.646775,
+        "(1, 'density', 0.55)": 137.606396,
+        "(0, 'components', 0.8)": 134.78059,
+        "(0, 'strong_components', 0.8)": 139.096396,
+        "(0, 'singletons', 0.8)": 122.70797,
+        "(0, 'density', 0.8)": 131.416531,
+        "(1, 'components', 0.8)": 142.43702,
+        "(1, 'strong_components', 0.8)": 147.331363,
+        "(1, 'singletons', 0.8)": 130.364401,
+        "(1, 'density', 0.8)": 138.904457,
+    },
+    "strict": {
+        "(0, 'components', 0.2)": 136.621549,
+        "(0, 'strong_components', 0.2)": 137.512379,
+        "(0, 'singletons', 0.2)": 133.899137,
+        "(0, 'density', 0.2)": 126.424739,
+        "(1, 'components', 0.2)": 144.856516,
+        "(1, 'strong_components', 0.2)": 145.553539,
+        "(1, 'singletons', 0.2)": 142.068753,
+        "(1, 'density', 0.2)": 133.902737,
+        "(0, 'components', 0.3)": 135.430174,
+        "(0, 'strong_components', 0.3)": 138.269604,
+        "(0, 'singletons', 0.3)": 131.478201,
+        "(0, 'density', 0.3)": 128.009067,
+        "(1, 'components', 0.3)": 143.747782,
+        "(1, 'strong_components', 0.3)": 146.310764,
+        "(1, 'singletons', 0.3)": 139.134631,
+        "(1, 'density', 0.3)": 135.212522,
+        "(0, 'components', 0.55)": 134.062964,
+        "(0, 'strong_components', 0.55)": 138.37877,
+        "(0, 'singletons', 0.55)": 121.990345,
+        "(0, 'density', 0.55)": 130.245714,
+        "(1, 'components', 0.55)": 141.719394,
+        "(1, 'strong_components', 0.55)": 146.613737,
+        "(1, 'singletons', 0.55)": 129.646775,
+        "(1, 'density', 0.55)": 137.606396,
+        "(0, 'components', 0.8)": 134.78059,
+        "(0, 'strong_components', 0.8)": 139.096396,
+        "(0, 'singletons', 0.8)": 122.70797,
+        "(0, 'density', 0.8)": 131.416531,
+        "(1, 'components', 0.8)": 142.43702,
+        "(1, 'strong_components', 0.8)": 147.331363,
+        "(1, 'singletons', 0.8)": 130.364401,
+        "(1, 'density', 0.8)": 138.880707,
+    },
+    "labels": {"0": 6252.586481, "1": 5747.494687, "2": 8.09091},
+}

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from component_allocation import allocate
-from conftest import examples
+from conftest import examples, fingerprint
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -165,6 +165,13 @@ def test_a_set_cover_that_the_search_gives_up_goes_to_the_solver(monkeypatch):
     found = settled(fewest(plane), CBC, 99)
     assert (found.low, len(found.picks), found.note) == (3, 3, "")
     assert plane[:, found.picks].any(axis=1).all()
+
+
+def test_a_search_that_ends_finds_none_and_one_that_is_cut_off_does_not_know(monkeypatch):
+    assert covering.cover_of(fano(), 2) == (covering.NONE, ())
+    assert covering.cover_of(fano(), 3)[0] == covering.FOUND
+    monkeypatch.setattr(covering, "NODES", 2)
+    assert covering.cover_of(fano(), 3) == (covering.GAVE_UP, ())
 
 
 @given(groups, st.integers(1, 4), st.floats(0.05, 1))
@@ -335,3 +342,93 @@ def test_nothing_found_at_one_cost_is_asked_again_at_the_same():
     fronts = dict(table.fronts)
     assert table.least(3, 8) == first
     assert table.fronts == fronts
+
+
+def three_parts():
+    """Nine factuals and seven candidates in three components, with ties and unreachable ones."""
+    rng = np.random.default_rng(3)
+    cost = np.where(rng.random((9, 7)) < 0.3, np.inf, np.round(rng.random((9, 7)) * 2, 1))
+    return [
+        Part(cost[:4, :3], np.array([1, 2, 1, 3])),
+        Part(cost[4:7, 3:5], np.ones(3, np.int64)),
+        Part(cost[7:, 5:], np.ones(2, np.int64)),
+    ]
+
+
+def of_fronts():
+    fronts = [frontier(part, 1.0) for part in three_parts()]
+    whole = [coverage(fronts, k, CBC, lambda low, high: False) for k in (1, 2, 4)]
+    return [*((f.cover, f.weight, f.columns, f.picks, f.lower, f.upper) for f in fronts), *whole]
+
+
+def of_costs():
+    looked = search(three_parts(), CBC)
+    return [looked.least(k, need) for k in (1, 3, 6) for need in (1, 5, 10, 12)]
+
+
+RESULTS = {
+    "fronts": of_fronts,
+    "costs": of_costs,
+    "most": lambda: [max_cover(three_parts(), k, limit, CBC) for k in (1, 3) for limit in (0.3, 1.0, np.inf)],
+    "fewest": lambda: [least_count(three_parts(), CBC, limit) for limit in (0.5, 2.0)],
+    "by k": lambda: [d0_at_k0(three_parts(), CBC), covering.d0(three_parts())],
+    "dealt": lambda: [deal([np.array([0, 3, 4]), np.array([0, 2, 3, 3])], k) for k in (0, 1, 2, 3, 9)],
+    "rows": lambda: [
+        covering.rows_needed(share, rows) for share in (0.05, 0.25, 1 / 3, 0.5, 1.0) for rows in (1, 3, 4, 20)
+    ],
+    "sets": lambda: [covering.undominated(fano()[:, :4].T), covering.cheapest_candidates(three_parts()[0].cost)],
+    "greedy": lambda: vars(covering.greedy(fano(), np.arange(1, 8))),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_stay_what_they_are(name):
+    """Kept from an earlier run: a number that moves is seen."""
+    assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
+
+
+HELD = {
+    "fronts": {"0": 360.755981, "1": 221.567218, "2": 218.170243, "3": 82.234772, "4": 120.193719, "5": 184.93604},
+    "costs": {
+        "0": 85.48518,
+        "1": 64.138201,
+        "2": 63.856243,
+        "3": 63.413519,
+        "4": 106.622521,
+        "5": 106.622521,
+        "6": 64.7096,
+        "7": 62.430871,
+        "8": 106.622521,
+        "9": 106.622521,
+        "10": 210.592309,
+        "11": 219.07874,
+    },
+    "most": {"0": 38.140982, "1": 93.403002, "2": 83.865677, "3": 38.140982, "4": 153.1496, "5": 153.188807},
+    "fewest": {"0": 60.78762, "1": 222.427034},
+    "by k": {"0": 219.07874, "1": 6.252273},
+    "dealt": {"0": 29.260508, "1": 45.288891, "2": 53.99684, "3": 55.304405, "4": 56.729001},
+    "rows": {
+        "0": 5.615121,
+        "1": 5.615121,
+        "2": 5.615121,
+        "3": 5.615121,
+        "4": 5.615121,
+        "5": 5.615121,
+        "6": 5.615121,
+        "7": 7.216606,
+        "8": 5.615121,
+        "9": 5.615121,
+        "10": 6.303305,
+        "11": 7.552508,
+        "12": 5.615121,
+        "13": 6.303305,
+        "14": 6.303305,
+        "15": 7.908755,
+        "16": 5.615121,
+        "17": 6.70711,
+        "18": 6.993961,
+        "19": 8.601402,
+    },
+    "sets": {"0": 64.360175, "1": 45.961449},
+    "greedy": {"picks": 36.198165, "covered": 76.732813, "upper": 77.068702},
+}

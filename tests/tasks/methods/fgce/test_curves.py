@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import examples
+from conftest import examples, fingerprint
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import auc
@@ -159,3 +159,51 @@ def test_a_group_too_large_to_be_solved_has_bounds_that_say_so():
     assert {key(a): a.reason for a in solved.aggregates}[k0] == Note.RANGE
     assert values(bound)[0, 0, "d0", ()] == pytest.approx(0.3)
     assert next(a for a in bound.aggregates if a.measure == "k0").replicates.tolist() == []
+
+
+TURN = np.array([[-1, -1, 0, 1], [0, -1, 0, 1], [0, 2, 0, 1]], np.int32)
+
+
+def of_resamples():
+    """Coverage of four rows at three levels and without a limit, on resamples."""
+    found = optima.resampled(
+        np.vstack([TURN, TURN[-1:]]), np.array([True, True, True, False]), 3, 4, np.random.default_rng(5)
+    )
+    least = [
+        optima.least_cost(found, np.array([0.2, 0.4, 0.6]), np.array([0.7, 0.8, 0.9]), c) for c in (0.25, 0.5, 1.0)
+    ]
+    return [found.coverage, found.feasible, *least]
+
+
+RESULTS = {
+    "limits": lambda: [vars(optima.limits(*of)) for of in ((1.0,), (0.15,), (2.5, 1.1), (3e-5,), (1.0, 2.0))],
+    "areas": lambda: (
+        [optima.k_area(TURN, np.array([0.1, 0.3, 0.7]), k) for k in (1, 2, 3)] + [optima.d_area(TURN[1], 3)]
+    ),
+    "single": lambda: [optima.k_area(TURN[:1], np.array([0.1]), 2), optima.d_area(TURN[1], 1)],
+    "saturation": lambda: optima.saturation(
+        np.array([[0.1, 0.5, 0.5], [0.0, 0.0, 0.0], [0.9, 0.2, 0.9]]), np.arange(3.0)
+    ),
+    "resamples": of_resamples,
+    "nobody": lambda: vars(
+        optima.resampled(np.zeros((3, 0), np.int32), np.zeros(0, bool), 2, 3, np.random.default_rng(0))
+    ),
+    "cheapest": lambda: optima.cheapest_k(np.array([[0.5, 0.2, 0.2], [np.nan, 0.3, 0.4], [np.nan, np.nan, np.nan]])),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_stay_what_they_are(name):
+    """Kept from an earlier run: a number that moves is seen."""
+    assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
+
+
+HELD = {
+    "limits": {"0": 565.669362, "1": 491.050492, "2": 662.886813, "3": 351.7886, "4": 431.675861},
+    "areas": {"0": 50.776043, "1": 59.749092, "2": 64.954736, "3": 59.419083},
+    "single": {"0": 54.267406, "1": 50.998959},
+    "saturation": {"0": 5.615121, "1": 7.621406, "2": 1.0},
+    "resamples": {"0": 930.888117, "1": 77.910654, "2": 246.346157, "3": 250.963736, "4": 267.665217},
+    "nobody": {"coverage": 578.80716, "feasible": 79.527431},
+    "cheapest": {"0": 6.303305, "1": 6.303305, "2": 7.621406},
+}

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from conftest import examples
+from conftest import examples, fingerprint
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -482,3 +482,72 @@ def test_draws_of_a_group_do_not_depend_on_the_others():
         if one.measure == "cauc":
             continue  # its scale is that of all groups of a problem
         assert one.values == pytest.approx(other.values, nan_ok=True)
+
+
+def of_sixty(**options):
+    """Sixty rows of two groups with a column that may rise, one that may fall and one that may do both."""
+    rng, n = np.random.default_rng(4), 60
+    encoded, group, factual = np.round(rng.random((n, 3)), 2), rng.integers(0, 2, n), rng.random(n) < 0.6
+    return vars(detect(problem_of(encoded, group, factual, ~factual, [0, 1, -1], 0.4), **{"k": 4, **options}))
+
+
+RESULTS = {
+    "vector": of_sixty,
+    "path": lambda: of_sixty(cost="path"),
+    "path as printed": lambda: of_sixty(cost="path", weights="product", bandwidth=0.3, relabelled_draws=5),
+    "hops": lambda: of_sixty(cost="hops", face=("vector", "path"), size_matched_draws=4, first_draws=2),
+    "least costs": lambda: of_sixty(k=2, shares=(0.5, 1.0), kauc="needed", ablation_draws=2, resolves=2),
+    "exact": lambda: of_sixty(k=2, exact=True, size_matched_draws=2, first_draws=2, resolves=1, ablations=False),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_stay_what_they_are(name):
+    """Kept from an earlier run: all measures of a small problem by each cost. A number that moves is seen."""
+    assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
+
+
+HELD = {
+    "vector": {
+        "findings": 2632.714848,
+        "evidence": 2383.758538,
+        "tallies": 113496.020733,
+        "draws": 0.0,
+        "aggregates": 75458.816617,
+    },
+    "path": {
+        "findings": 2631.238492,
+        "evidence": 2388.625915,
+        "tallies": 162877.548716,
+        "draws": 0.0,
+        "aggregates": 86458.063051,
+    },
+    "path as printed": {
+        "findings": 2619.890945,
+        "evidence": 2364.013187,
+        "tallies": 99214.398262,
+        "draws": 0.0,
+        "aggregates": 71633.36611,
+    },
+    "hops": {
+        "findings": 2663.280745,
+        "evidence": 2446.288594,
+        "tallies": 122059.944368,
+        "draws": 0.0,
+        "aggregates": 77638.889022,
+    },
+    "least costs": {
+        "findings": 2632.714848,
+        "evidence": 2155.096491,
+        "tallies": 81539.771285,
+        "draws": 0.0,
+        "aggregates": 42253.077252,
+    },
+    "exact": {
+        "findings": 2632.714848,
+        "evidence": 2155.096491,
+        "tallies": 81762.270668,
+        "draws": 0.0,
+        "aggregates": 80598.693368,
+    },
+}

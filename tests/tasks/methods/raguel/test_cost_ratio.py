@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import fingerprint
 from hypothesis import given
 from hypothesis import strategies as st
 from refitted_lenders import lender, ratio, truth
@@ -97,3 +98,46 @@ def test_an_interval_of_95_percent_covers() -> None:
     assert len(inside) == 30
     assert sum(inside) >= 25
     assert truth() == pytest.approx(0.757, abs=0.01)
+
+
+def ratios_of(weight):
+    """Four groups, the last of few, held against the second."""
+    rng = np.random.default_rng(9)
+    group = np.repeat(np.arange(4, dtype=np.int32), [30, 25, 12, 9])
+    cost = np.where(rng.random(76) < 0.1, np.nan, rng.gamma(2, size=76) + 0.3 * group)
+    costs = Costs.of(cost, group, weight[:76])
+    errors = statistics.errors_of_rows(costs, 4, 1)
+    return {
+        "means": costs.means(5),
+        "ratios": statistics.cost_ratios(costs.means(4), 1),
+        "errors": errors,
+        "aggregates": statistics.aggregates(costs, range(4), 1, errors, 0.9),
+        "reason": statistics.aggregates(costs, range(4), 1, "why", 0.9),
+    }
+
+
+RESULTS = {"once": lambda: ratios_of(np.ones(76)), "resampled": lambda: ratios_of(np.arange(76) % 3)}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_stay_what_they_are(name):
+    """Kept from an earlier run: ratios of costs with their errors. A number that moves is seen."""
+    assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
+
+
+HELD = {
+    "once": {
+        "means": 89.245033,
+        "ratios": 66.288659,
+        "errors": 56.950157,
+        "aggregates": 735.330953,
+        "reason": 445.451521,
+    },
+    "resampled": {
+        "means": 89.075053,
+        "ratios": 66.719695,
+        "errors": 58.506292,
+        "aggregates": 587.774865,
+        "reason": 445.742236,
+    },
+}

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import examples
+from conftest import examples, fingerprint
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranking_in_loops import cost_to_boundary
@@ -10,7 +10,9 @@ from ranking_in_loops import cost_to_boundary
 from schemas.errors import SpecError
 from tasks.counterfactuals.algorithm import recourse
 from tasks.counterfactuals.algorithm.recourse import Boundary, in_steps, make_actions
+from tasks.methods.raguel.algorithm import lists
 from tasks.methods.raguel.algorithm.modification import _overshoots
+from tasks.methods.raguel.settings import RaguelSettings
 
 QUICK = settings(deadline=None, max_examples=examples(60))
 LOAN = Boundary(np.array([2.0, -1.0]), 0.0)
@@ -211,3 +213,56 @@ def test_steps_overshoot_where_the_fewest_that_are_enough_bring_too_much(
 ) -> None:
     for function in (_overshoots, _overshoots.py_func):  # compiled, and as it is written
         assert function(unit, gain, before, required, allowed, 1e-9) is overshoots
+
+
+def targets_of(how):
+    """Points of twelve records, by one way of finding them."""
+    values, boundary, actions = drawn(5, n=12)
+    fold = (np.arange(12) % 2).astype(np.int32)
+    ways = {0: boundary, 1: Boundary(boundary.slope[::-1].copy(), -boundary.intercept)}
+    if how == "nearest":
+        return lists.to_nearest(values, values[::2] + 0.25, actions, 3, lambda rows, points: points[:, 0] > -0.5)
+    if how == "top":
+        return lists.to_top(values, actions, np.array([0.2, np.nan, 0.9, 0.9]), values[:4] + 0.5)
+    if how == "nobody":
+        return lists.to_top(values, actions, np.full(2, np.nan), values[:2])
+    return lists.to_boundaries(
+        values, fold, ways, actions, RaguelSettings(steps=how == "steps", most=2 if how != "any" else None)
+    )
+
+
+RESULTS = {how: lambda how=how: vars(targets_of(how)) for how in ("nearest", "top", "nobody", "steps", "few", "any")}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_stay_what_they_are(name):
+    """Kept from an earlier run: points and costs by each way. A number that moves is seen."""
+    assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
+
+
+HELD = {
+    "nearest": {
+        "targets": 916.677698,
+        "by": 4.718044,
+        "refusal": 111.036447,
+        "candidate": 163.548963,
+        "boundary": 3.60269,
+    },
+    "top": {"targets": 781.434309, "by": 3.568792, "refusal": 103.726196, "candidate": 201.377552, "boundary": 3.60269},
+    "nobody": {
+        "targets": 847.504667,
+        "by": 3.568792,
+        "refusal": 151.242829,
+        "candidate": 18.746587,
+        "boundary": 3.60269,
+    },
+    "steps": {
+        "targets": 797.540213,
+        "by": 4.061728,
+        "refusal": 103.726196,
+        "candidate": 18.746587,
+        "boundary": 3.60269,
+    },
+    "few": {"targets": 788.713538, "by": 4.061728, "refusal": 103.726196, "candidate": 18.746587, "boundary": 3.60269},
+    "any": {"targets": 790.007724, "by": 4.235183, "refusal": 103.726196, "candidate": 18.746587, "boundary": 3.60269},
+}

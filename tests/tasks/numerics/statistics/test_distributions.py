@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.numerics.statistics.intervals import alone, counted, mean, share
+from tasks.numerics.statistics.intervals import alone, as_said, counted, mean, share
 
 
 def printed(tally):
@@ -42,3 +42,19 @@ def test_what_says_something_of_nobody_is_left_out_and_nothing_is_compared():
     assert list(alone(share("m", {}, np.ones(3, bool), np.zeros(3, bool)))) == []
     (kept,) = alone(share("m", {}, np.zeros(3, bool)))
     assert not kept.compared
+
+
+def test_fields_by_hand():
+    """Printed for the whole of the first group; compared and no headline, and no share, unless it is asked."""
+    for tally in (mean("m", {"k": 1}, np.array([2.0, 1.0, 2.0])), share("m", {"k": 1}, np.array([True, False, False]))):
+        assert (tally.group, tally.subgroup, tally.measure, tally.parameters) == (0, 0, "m", {"k": 1})
+        assert (tally.headline, tally.compared) == (False, True)
+    assert share("m", {}, np.ones(2, bool), compared=False).compared is False
+    assert counted("m", {}, 2, 3, 0, headline=True, compared=False).values.tolist() == [0.0, 1.0]
+    tallied = counted("m", {}, 2, 3, 4, headline=True, compared=False)
+    assert (tallied.group, tallied.subgroup, tallied.headline, tallied.compared) == (0, 0, True, False)
+    assert tallied.counts.tolist() == [2, 3, 4]
+    tallied = mean("m", {}, np.array([2.0, 1.0, np.nan, 2.0]), headline=True, share=True)
+    assert (tallied.counts.tolist(), tallied.headline, tallied.share) == ([1, 2, 1], True, True)
+    assert mean("m", {}, np.ones(1)).share is False
+    assert as_said(1 / 3) == 0.3333333333

@@ -111,3 +111,15 @@ def test_the_score_that_was_not_taken_is_at_the_likeliest_shares(counts):
     share = grid[likely.argmax()]
     wanted = (up - down - n * mean) / np.sqrt(n * (2 * share + mean - mean**2))
     assert score(up, down, n, mean) == pytest.approx(wanted, abs=1e-4)
+
+
+def test_an_error_is_as_wide_as_its_interval():
+    of = Changes(9, 3, 200)
+    assert error(of) == pytest.approx((upper(of, 0.025) - lower(of, 0.025)) / 3.919928, rel=1e-6)
+    assert (of.mean, of.turned) == (0.03, Changes(3, 9, 200))
+    assert above(of, -0.9) == LEAST
+    assert above(of, 0.9) == pytest.approx(1 - LEAST)
+    for limit in (-0.01, 0.0, 0.01):
+        assert lower(of, above(of, limit)) == pytest.approx(limit, abs=1e-9)
+        assert below(of, -limit) == pytest.approx(above(of.turned, limit))
+    assert upper(of, 1 - above(of, 0.08)) == pytest.approx(0.08, abs=1e-9)

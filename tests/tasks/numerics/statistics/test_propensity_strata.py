@@ -75,3 +75,19 @@ def test_labels_laid_out_once_are_drawn_as_by_sorting_strata_and_random_numbers(
 def test_nobody_is_relabelled_without_rows():
     nobody = np.zeros(0, bool)
     assert relabelled(nobody, np.zeros(0, np.int64), np.random.default_rng(0)).tolist() == []
+
+
+def test_there_are_thirty_strata_and_a_small_penalty():
+    assert np.bincount(strata(np.arange(60.0))).tolist() == [2] * 30
+    x = np.column_stack([np.ones(40), np.linspace(-1, 1, 40)])
+    member = np.arange(40) % 3 == 0
+    fitted = propensity(x, member)
+    slope = np.polyfit(x[:, 1], np.log(fitted / (1 - fitted)), 1)[0]
+    assert x.T @ (member - fitted) == pytest.approx([0, 1e-3 * slope], abs=1e-8)
+
+
+def test_a_layout_by_hand():
+    laid = Relabelling.of(np.array([1, 0, 1, 2, 0]))
+    assert (laid.order.tolist(), laid.ends) == ([1, 4, 0, 2, 3], (2, 4, 5))
+    assert Relabelling.of(np.zeros(0, np.int64)).ends == ()
+    assert [p_of(1.0, np.array([np.nan, 1.0, np.inf])), p_of(1.0, np.array([2.0, 0.0, -np.inf]))] == [1.0, 2 / 3]

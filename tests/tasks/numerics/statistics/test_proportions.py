@@ -157,3 +157,29 @@ def test_differences_are_not_torn_from_tau_by_rounding():
     """0.8 - 0.6 is 0.20000000000000007 in floats, and no larger than 0.2."""
     assert pair(8, 10, 6, 10).delta.tolist() == [0.2]
     assert pair(3, 9, 5, 15).delta.tolist() == [0.0]
+
+
+def test_pairs_of_few_and_many_people_are_not_taken_for_one_another():
+    """1 of 50 and 2 of 39 against 3 of 10 each: a key that counts in elevens would be the same."""
+    of = pair([1, 2, 3], [50, 39, 28], [3, 3, 3], [10, 10, 10])
+    for many in (of, Pair(*of[2:], *of[:2])):
+        single = [intervals.p_values(Pair(*(part[[k]] for part in many)), "newcombe", 0.0)[0] for k in range(3)]
+        assert intervals.p_values(many, "newcombe", 0.0).tolist() == single
+        assert len(set(single)) == 3
+
+
+def test_no_more_p_are_kept_than_are_to_be(monkeypatch):
+    monkeypatch.setattr(intervals, "_TAILS", {})
+    monkeypatch.setattr(intervals, "MOST_TAILS", 4)
+    for control, kept in (([1, 2, 3], 3), ([4], 4), ([5], 1), ([5, 6], 2)):
+        n = len(control)
+        intervals.p_values(pair(control, [9] * n, [2] * n, [9] * n), "newcombe", 0.0)
+        assert len(intervals._TAILS) == kept
+
+
+def test_exchange_of_wilson_quantiles_and_rounding():
+    assert intervals.quantile(0.05) == pytest.approx(1.6448536, abs=1e-7)
+    assert intervals.quantile(0.05, 3) == 1.645
+    low, high = intervals.wilsons(np.array([0.0, 1, 4]), np.array([4.0, 4, 4]), 1.0)
+    assert low.tolist() == pytest.approx([0.0, (1.5 - 1.0) / 5, 0.8])  # sqrt(1 3 / 4 + 1/4) = 1
+    assert high.tolist() == pytest.approx([0.2, 2.5 / 5, 1.0])

@@ -79,3 +79,31 @@ def test_the_cut_denies_as_many_as_are_to_be_denied() -> None:
     assert regression.rate_matched(index, count, 2) == 0.2
     assert regression.rate_matched(index, count, 5) == 0.4
     assert regression.rate_matched(index, count, 6) == 0.4
+
+
+def test_resamples_that_do_not_come_to_rest_are_fitted_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = rows(200)
+    counts = regression.resampled(np.zeros(200, np.int64), 4, np.random.default_rng(1))
+    monkeypatch.setattr(regression, "REFITS_STEPS", 1)
+    monkeypatch.setattr(regression, "CELLS", 400)
+    assert regression.refitted(x, y, counts, 1.0) == pytest.approx(one_at_a_time(x, y, counts), abs=1e-7)
+
+
+def test_a_resample_rests_when_no_coefficient_moves() -> None:
+    x, y = rows(200)
+    counts = regression.resampled(np.zeros(200, np.int64), 6, np.random.default_rng(1))
+    found = regression.refitted(x, y, counts, 1.0)
+    p = expit(x @ found)
+    gradient = x.T @ (counts * (y[:, None] - p)) - np.array([[0.0], [1], [1], [1], [1]]) * found
+    assert np.abs(gradient).max() < 2e-3
+    assert counts.dtype == np.uint8
+
+
+def test_parts_are_drawn_in_turn_and_every_row_may_be() -> None:
+    part, rng = np.array([1, 0, 1, 0, 0]), np.random.default_rng(8)
+    counts = regression.resampled(part, 300, rng)
+    assert counts.shape == (5, 300)
+    assert counts.mean(axis=1) == pytest.approx(np.ones(5), abs=0.15)
+    again = np.random.default_rng(8)
+    drawn = np.bincount(again.integers(0, 3, 3), minlength=3)
+    assert counts[part == 0, 0].tolist() == drawn.tolist()

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit
 
 from schemas.terms import Kind
+from tasks.numerics.arrays import Column, Packed
 from tasks.numerics.encoding import Columns
 from tasks.numerics.statistics import regression
 from tasks.numerics.statistics.regression import (
@@ -109,3 +110,122 @@ def test_draws_without_a_value_do_not_count():
     assert sequential_p(1.0, [np.nan, 2.0, 0.0, np.nan, 1.0], 2) == 2 / 3
     assert sequential_p(1.0, [np.nan, 2.0, 0.0], 2) == 2 / 3
     assert sequential_p(1.0, [0.0, 0.0, 0.0], 2) == 1 / 4
+
+
+def logit_rows(n=300, seed=6):
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([np.ones(n), rng.normal(size=(n, 2))])
+    return x, (rng.random(n) < expit(x @ [-0.5, 1.0, 0.7])).astype(float), rng.uniform(0.5, 2, n)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("packed", [False, True])
+def test_many_rows_and_packed_ones_have_the_fit_of_few(weighted, packed, monkeypatch):
+    """The score is 0 at a fit: X'w(y - p) is the penalty's gradient, and the inverse that of X'wWX with the penalty."""
+    x, y, weight = logit_rows()
+    given = weight if weighted else None
+    matrix = Packed((Column(x[:, 0]), Column(x[:, 1]), Column(x[:, 2]))) if packed else x
+    few = fit_logit(matrix, y, ridge=0.3, weight=given)
+    for name, value in (("BLOCK", 40), ("CACHED", 7), ("MANY", 20), ("SAMPLE", 10), ("EVERY", 3)):
+        monkeypatch.setattr(regression, name, value)
+    many = fit_logit(matrix, y, ridge=0.3, weight=given)
+    w, penalty = weight if weighted else np.ones(len(y)), np.array([0, 0.3, 0.3])
+    for fit in (few, many):
+        np.testing.assert_allclose(fit.fitted, expit(x @ fit.coefficients))
+        np.testing.assert_allclose(x.T @ (w * (y - fit.fitted)), penalty * fit.coefficients, atol=1e-7)
+        slope = w * fit.fitted * (1 - fit.fitted)
+        np.testing.assert_allclose(np.linalg.inv(fit.inverse), (x.T * slope) @ x + np.diag(penalty), rtol=1e-6)
+        assert fit.separated == ""
+    np.testing.assert_allclose(many.coefficients, few.coefficients, atol=1e-8)
+    assert few.passes == 6
+    assert many.passes < few.passes, "steps begin at the fit of a part of the rows"
+
+
+def test_a_start_is_kept_and_a_fit_at_its_end_takes_one_pass():
+    x, y, _ = logit_rows()
+    fit, start = fit_logit(x, y), np.array([0.1, 0.2, 0.3])
+    again = fit_logit(x, y, fit.coefficients)
+    assert again.passes == 1
+    np.testing.assert_allclose(fit_logit(x, y, start).coefficients, fit.coefficients, atol=1e-9)
+    assert start.tolist() == [0.1, 0.2, 0.3]
+    np.testing.assert_allclose(fit.influence(x, y), np.linalg.solve((x.T * fit.fitted * (1 - fit.fitted)) @ x,
+                                                                    (x * (y - fit.fitted)[:, None]).T).T)  # fmt: skip
+
+
+def test_a_step_that_overshoots_is_halved():
+    """From far away Newton's step of a logit lands where the likelihood is lower."""
+    x, y, _ = logit_rows()
+    far = fit_logit(x, y, np.array([4.0, -4.0, 3.0]))
+    np.testing.assert_allclose(far.coefficients, fit_logit(x, y).coefficients, atol=1e-8)
+
+
+def test_likelihood_information_and_systems_by_hand():
+    index, y = np.log([3.0, 1.0, 1 / 4]), np.array([1.0, 0.0, 0.0])
+    assert regression.log_likelihood(index, y) == pytest.approx(math.log(0.75 * 0.5 * 0.8))
+    assert regression.log_likelihood(index, y, np.array([2.0, 1, 0])) == pytest.approx(math.log(0.75**2 * 0.5))
+    x, p = np.array([[1.0, 2.0], [1.0, 0.0]]), np.array([0.5, 0.2])
+    assert regression.information(x, p) == pytest.approx(np.array([[0.41, 0.5], [0.5, 1.0]]))
+    found = regression.information(x, p, np.array([0.0, 0.5]), np.array([2.0, 1.0]))
+    assert found == pytest.approx(np.array([[0.66, 1.0], [1.0, 2.5]]))
+    assert regression.solve(np.diag([2.0, 4.0]), np.array([2.0, 2.0])) == pytest.approx([1.0, 0.5])
+    assert regression.solve(np.ones((2, 2)), np.array([2.0, 2.0])) == pytest.approx([1.0, 1.0])
+    assert regression.inverse(np.ones((2, 2))) == pytest.approx(np.full((2, 2), 0.25))
+
+
+def test_signs_of_separation():
+    p = np.array([0.5, 0.9])
+    assert regression._sign(np.array([1.0, -16.0]), p) == "a coefficient beyond 15"
+    assert regression._sign(np.array([15.0]), p) == "no convergence in 60 steps"
+    for extreme in (1e-9, 1 - 1e-9):
+        assert regression._sign(np.zeros(1), np.array([0.5, extreme])) == "a fitted probability of 0 or 1"
+    assert regression._sign(np.zeros(1), np.array([1e-7, 1 - 1e-7])) == "no convergence in 60 steps"
+
+
+def test_a_row_is_fitted_perfectly_within_a_billionth():
+    x, y = np.column_stack([np.ones(4), [0.0, 0, 0, 1]]), np.array([0.0, 1, 0, 1])
+    assert not has_maximum(x, y, np.array([0.5, 0.5, 0.5, 1 - 5e-10]))
+    assert has_maximum(x, y, np.array([0.5, 0.5, 0.5, 1 - 5e-9]))
+    small = np.column_stack([x[:, 0], -1e-9 * np.arange(4.0)])
+    assert has_maximum(small, y, np.array([0.5, 0.5, 0.5, 1.0])), "neither units nor signs matter"
+    zero = np.column_stack([x, np.zeros(4)])
+    assert not has_maximum(zero, y, np.array([0.5, 0.5, 0.5, 1.0])), "nothing is divided by a length of 0"
+
+
+def test_clusters_are_those_with_rows():
+    cluster = np.array([0, 0, 3, 3], np.int32)
+    assert regression.count_clusters(cluster) == 2
+    influence = np.array([0.1, -0.2, 0.3, 0.05])
+    assert standard_error(influence, cluster) == pytest.approx(math.sqrt(2 * (0.1**2 + 0.35**2)))
+    assert regression.critical_value(0.9) == pytest.approx(1.644854, abs=1e-6)
+    assert regression.critical_value(0.9, cluster) == pytest.approx(6.313752, abs=1e-6), "Student's t of one"
+    assert math.isnan(regression.critical_value(0.9, np.zeros(3, np.int32)))
+    assert estimate(0.2, 0.1, 0.95, reason="why")[3:] == (0.1, "why")
+
+
+def test_a_design_of_numbers_logarithms_and_categories_by_hand():
+    """The logarithm of 0 is that of the least value above 0, and each number is followed by its square."""
+    kinds = (Kind.CONTINUOUS, Kind.CONTINUOUS, Kind.NOMINAL)
+    values = np.array([[1.0, 1, 0], [2, math.e, 1], [3, 0, 2], [6, math.e**3, 1], [8, math.e**2, 0]])
+    design = fitted(Columns(("x", "money", "c"), kinds, ((), (), ("a", "b", "c")), values, ("money",)), squared=False)
+    x, money = (values[:, 0] - 4) / values[:, 0].std(), np.array([0.0, 1, 0, 3, 2])
+    entering = (money - 1.2) / money.std()
+    expected = np.column_stack([np.ones(5), x, entering, [0, 1, 0, 1, 0], [0, 0, 1, 0, 0]])
+    np.testing.assert_allclose(design.of(values), expected, atol=1e-12)
+    assert (design.least[1], design.logged.tolist()) == (1.0, [False, True, False])
+    squared = fitted(Columns(("x",), kinds[:1], ((),), values[:, :1]))
+    np.testing.assert_allclose(squared.of(values[:, :1]), np.column_stack([np.ones(5), x, x**2]))
+
+
+@pytest.mark.parametrize(("rest", "kept"), [(3e-10, False), (3e-9, True)])
+def test_a_column_with_a_billionth_of_its_own_is_linear_in_others(rest, kept):
+    x, own = np.linalg.qr(np.column_stack([np.ones(9), np.arange(9.0), np.arange(9.0) ** 2]))[0][:, 1:].T
+    values = np.column_stack([x, x + rest * own])
+    design = fitted(Columns(("x", "y"), (Kind.CONTINUOUS,) * 2, ((), ()), values), squared=False)
+    assert design.independent.tolist() == [True, True, kept]
+
+
+def test_a_sequential_test_ends_with_its_draw():
+    draws = iter([0.0, 1.0, 2.0, 5.0])
+    assert sequential_p(1.0, draws, 2) == 2 / 3
+    assert list(draws) == [5.0]
+    assert sequential_p(1.0, [], 2) == 1.0

@@ -112,3 +112,23 @@ def test_the_design_variance_is_that_of_samples_without_replacement():
         variances.append(design_variance((some - some.mean()) / 80, 80, 300))
     assert np.var(means) == pytest.approx(np.mean(variances), rel=0.08)
     assert design_variance((values - values.mean()) / 300, 300, 300) == 0.0
+
+
+def test_cells_thresholds_and_variance_by_hand():
+    """9 of 20 rows: 4.5, 2.25 and 2.25 round down to 8, and the one left goes to the cell that lost most."""
+    assert proportionally(np.array([10, 5, 5]), 9).tolist() == [5, 2, 2]
+    assert proportionally(np.array([5, 10]), 5).tolist() == [2, 3], "1.67 loses more by rounding down than 3.33"
+    assert proportionally(np.array([5, 15, 5]), 5).tolist() == [1, 3, 1]
+    assert proportionally(np.array([2, 6]), 2).tolist() == [0, 2], "where both lose a half the larger cell comes first"
+    assert proportionally(np.array([3, 4]), 7).tolist() == [3, 4]
+    hashed, cell = np.array([5, 1, 9, 4, 2], np.uint64), np.array([0, 0, 0, 1, 2])
+    limits = thresholds(hashed, cell, np.array([2, 1, 0]))
+    assert limits.tolist() == [5, 2**64 - 1, 0]
+    asked = Asked(hashed, cell.astype(np.int32), limits)
+    assert asked.drawn.tolist() == [True, True, False, True, False]
+    assert asked.below(0).tolist() == [True, True, False, True, True]
+    assert asked.weights.tolist() == [1.5, 1.5, 0.0, 1.0, 0.0]
+    assert asked.part(0) == (2, 3)
+    assert design_variance(np.array([0.5, -0.5]), 2, 10) == pytest.approx(0.5 * 2 / 1 * 0.8)
+    assert design_variance(np.array([0.5]), 1, 10) == 0.0
+    assert design_variance(np.array([0.5, -0.5]), 2, 2) == 0.0

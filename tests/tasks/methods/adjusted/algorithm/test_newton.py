@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from conftest import examples
+from conftest import examples, fingerprint
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -93,3 +93,25 @@ def test_separated_outcomes_do_not_converge():
     x = np.column_stack([whole.x, whole.y])
     assert not fit_logit(split(replace(whole, x=x), [80])).converged
     assert not fit_logit(split(replace(whole, y=np.ones(600)), [80])).converged
+
+
+def in_batches(clustered):
+    whole = standardised(3, 240)
+    batches = split(whole if clustered else replace(whole, cluster=None), [50, 51, 180])
+    fit = fit_logit(batches, sample=4)
+    return {"fit": fit, "effects": logit_effects(batches, fit.coefficients, GROUPS), "some": every(batches, 7)}
+
+
+RESULTS = {"clusters": lambda: in_batches(True), "rows": lambda: in_batches(False)}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_stay_what_they_are(name):
+    """Kept from an earlier run: a streamed logit with its effects. A number that moves is seen."""
+    assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
+
+
+HELD = {
+    "clusters": {"fit": 131.135432, "effects": 668.629825, "some": 3129.236667},
+    "rows": {"fit": 131.135432, "effects": 673.888373, "some": 3129.236667},
+}

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import SHARED
+from conftest import SHARED, fingerprint
 
 from tasks.methods.adjusted.algorithm.practice import (
     MAJORITY,
@@ -113,3 +113,72 @@ def test_shares_of_a_credit_union_are_those_of_the_specification():
         share = of(tracts, reason=NO_PEERS)
         assert (share.n, round(share.share, 3)) == (n, majority)
     assert len(by_tract) == 542
+
+
+def scattered(single=False):
+    """Tracts of every band, some without homes, one without a known share."""
+    rng = np.random.default_rng(4)
+    minority = np.r_[np.linspace(0, 100, 29), np.nan]
+    homes = np.where(np.arange(30) % 7 == 0, np.nan, 100.0 * np.arange(30))
+    lender = np.where(np.arange(30) == 20, 9, 0) if single else rng.integers(0, 9, 30)
+    return Tracts(minority, homes, lender, rng.integers(0, 90, 30))
+
+
+def fields(tracts, reason=""):
+    found = list(shares(tracts, 0.9, np.random.default_rng(1), reason))
+    return [(vars(each), each.share, each.state, each.peers_share) for each in found]
+
+
+RESULTS = {
+    "scattered": lambda: fields(scattered()),
+    "one tract": lambda: fields(scattered(True)),
+    "no peers": lambda: fields(scattered(), NO_PEERS),
+    "market": lambda: fields(market()),
+    "half of peers": lambda: fields(market(own_inside=300)),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_stay_what_they_are(name):
+    """Kept from an earlier run: every field of every band. A number that moves is seen."""
+    assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
+
+
+HELD = {
+    "scattered": {
+        "0": 311.009605,
+        "1": 308.652348,
+        "2": 297.151817,
+        "3": 312.599912,
+        "4": 322.296694,
+        "5": 308.109961,
+        "6": 347.589082,
+    },
+    "one tract": {
+        "0": 273.463779,
+        "1": 274.474365,
+        "2": 331.704281,
+        "3": 272.168183,
+        "4": 331.615553,
+        "5": 275.534456,
+        "6": 329.524464,
+    },
+    "no peers": {
+        "0": 377.766035,
+        "1": 367.242019,
+        "2": 364.412112,
+        "3": 370.665809,
+        "4": 372.910053,
+        "5": 368.284843,
+        "6": 347.589082,
+    },
+    "market": {"0": 311.066446, "1": 256.090903, "2": 255.819775, "3": 333.481003, "4": 338.886958, "5": 258.566723},
+    "half of peers": {
+        "0": 343.798061,
+        "1": 256.090903,
+        "2": 255.819775,
+        "3": 307.726991,
+        "4": 314.522831,
+        "5": 258.566723,
+    },
+}

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from conftest import fingerprint
 
 from research.bench.lenders import equal_files, opposed_files, team_files
 from tasks.methods.adjusted.algorithm.examined import Files, Rules, examine
@@ -150,3 +151,39 @@ def test_without_what_decides_no_state_the_judged_numbers_are_the_same(files: Fi
         assert (full.effect.value, full.judged, full.parts) == (short.effect.value, short.judged, short.parts)
         assert set(full.readings) - set(short.readings) == {"targeted"}
         assert {name: full.readings[name] for name in short.readings} == dict(short.readings)
+
+
+def planted():
+    """A law, an honest copy and planted harm of 600 files."""
+    drawn = opposed_files(np.random.default_rng(5), 600).files
+    law = law_of(drawn, 1)
+    copy, rows = honest(drawn, 1, law, np.random.default_rng(1))
+    points = harmed(drawn, 1, 0.1, np.random.default_rng(2).random(600)).denied
+    inside = harmed(drawn, 1, 0.2, np.random.default_rng(2).random(600), np.arange(600) % 2 == 0).denied
+    fields = {name: part for name, part in vars(law).items() if not callable(part)}
+    return {**fields, "risk": risk_of(drawn), "copy": copy.denied, "rows": rows, "harmed": points, "inside": inside}
+
+
+RESULTS = {"opposed": planted}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_stay_what_they_are(name):
+    """Kept from an earlier run: who is copied and who is harmed. A number that moves is seen."""
+    assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
+
+
+HELD = {
+    "opposed": {
+        "risk": 6788.010893,
+        "kind": 4439.389832,
+        "strata": 10588.534751,
+        "drawn": 8593.258245,
+        "turns": 5446.695991,
+        "gaps_by_chance": 5.615121,
+        "copy": 5121.136858,
+        "rows": 13433.277365,
+        "harmed": 5329.70549,
+        "inside": 5335.10572,
+    }
+}

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import fingerprint
 from scipy.stats import chi2_contingency
 
 from tasks.methods.adjusted.algorithm.practice import (
@@ -137,3 +138,61 @@ def test_a_difference_of_shares_has_the_sign_of_the_group_less_the_reference():
     share = share_of(30, 100, (10, 100), 0.95)
     assert share.difference == pytest.approx(0.2)
     assert 0 < share.difference_low < 0.2 < share.difference_high
+
+
+RESULTS = {
+    "shares": lambda: [share_of(9, 30, (20, 90), 0.9), share_of(0, 30, (90, 90), 0.95), share_of(3, 9, None, 0.9)],
+    "nobody": lambda: [share_of(0, 0, (1, 2), 0.95), share_of(1, 2, (0, 0), 0.95), share_of(0, 0, None, 0.95).value],
+    "mixes": lambda: [
+        mix_test({"debt": 30, "history": 20, "other": 2}, {"debt": 60, "history": 90, "collateral": 3}),
+        mix_test({"debt": 30}, {"debt": 10}),
+        mix_test({}, {"debt": 10}),
+        mix_test({"debt": 5, "history": 5}, {"debt": 5, "history": 5}),
+    ],
+    "differences": lambda: [
+        standardised_difference(SCORE, BLACK, ~BLACK, 0.9),
+        standardised_difference(SCORE, ROW < 9, ROW > 9, 0.95),
+        standardised_difference(SCORE, ROW < 10, ROW >= 10, 0.95),
+        standardised_difference(np.ones(600), BLACK, ~BLACK, 0.95),
+        standardised_difference(np.where(ROW % 7 == 0, np.nan, SCORE), BLACK, ~BLACK, 0.95),
+    ],
+    "ratios": lambda: [
+        of((a, 40, b, 90), 0.9) for of in (impact_ratio, odds_ratio) for a in (0, 9, 40) for b in (0, 30)
+    ],
+    "no group": lambda: [
+        of(counts, 0.9) for of in (impact_ratio, odds_ratio) for counts in ((0, 0, 3, 9), (2, 4, 0, 0))
+    ],
+    "holm": lambda: [holm([0.01, np.nan, 0.04, 0.03]), holm([]), holm([0.9, 0.8])],
+    "by score": lambda: [np.flatnonzero(approved_by_score(np.round(SCORE, 1), share)) for share in (0.1, 0.5, 0.9)],
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_stay_what_they_are(name):
+    """Kept from an earlier run: every field of plain comparisons, empty ones included. A number that moves is seen."""
+    assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
+
+
+HELD = {
+    "shares": {"0": 91.660883, "1": 50.775871, "2": 113.753296},
+    "nobody": {"0": 99.741204, "1": 109.427959, "2": 7.621406},
+    "mixes": {"0": 15.978427, "1": 32.431677, "2": 32.486002, "3": 20.934543},
+    "differences": {"0": 56.797995, "1": 105.214512, "2": 69.560811, "3": 111.240253, "4": 56.658781},
+    "ratios": {
+        "0": 113.124642,
+        "1": 99.271276,
+        "2": 122.147708,
+        "3": 123.841286,
+        "4": 124.124856,
+        "5": 132.889676,
+        "6": 116.691496,
+        "7": 131.090538,
+        "8": 125.714563,
+        "9": 123.095655,
+        "10": 127.691711,
+        "11": 142.090753,
+    },
+    "no group": {"0": 108.04907, "1": 107.145567, "2": 111.615925, "3": 110.712421},
+    "holm": {"0": 46.742536, "1": 0.0, "2": 29.491448},
+    "by score": {"0": 1438.213241, "1": 6936.7447, "2": 12215.67011},
+}

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from conftest import SHARED
+from conftest import SHARED, fingerprint
 from priced_lenders import judged, lenders_loans
 
 from tasks.methods.adjusted.algorithm.design import Block, Control
@@ -219,3 +219,55 @@ def test_published_figures_of_a_credit_union_come_out_to_the_digit(credit_union)
     assert found[4:] == [(2, 0.106, 0.074, 294), (3, 0.127, 0.079, 294)]
     assert np.isfinite(price).sum() == 780
     assert (of_product[0].n, of_product[0].n_reference) == (113, 182)
+
+
+def some_loans(clustered=False):
+    loans, rng = lenders_loans(300), np.random.default_rng(1)
+    group = np.where(rng.random(300) < 0.2, 2, loans.group).astype(np.int32)
+    cluster = rng.integers(0, 12, 300).astype(np.int32) if clustered else None
+    return Loans(**vars(loans) | {"group": group, "groups": ("white", "Black", "third"), "cluster": cluster})
+
+
+def flags():
+    loans = some_loans()
+    return list(
+        flag_ladder(Loans(**vars(loans) | {"price": (loans.price > 2.4).astype(float)}), "squared", 0.95, 30, 10)
+    )
+
+
+RESULTS = {
+    "prices": lambda: price_ladder(some_loans(), "squared", 0.95, 30),
+    "in clusters": lambda: price_ladder(some_loans(True), "linear", 0.9, 30, quantiles=False),
+    "flags": flags,
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_stay_what_they_are(name):
+    """Kept from an earlier run: the ladder of 300 loans. A number that moves is seen."""
+    assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
+
+
+HELD = {
+    "prices": {
+        "0": 219.785727,
+        "1": 242.42421,
+        "2": 261.955374,
+        "3": 253.506808,
+        "4": 257.832414,
+        "5": 211.350679,
+        "6": 233.11462,
+        "7": 250.121735,
+        "8": 240.325328,
+        "9": 247.125769,
+    },
+    "in clusters": {
+        "0": 226.194478,
+        "1": 246.541126,
+        "2": 266.734205,
+        "3": 218.603003,
+        "4": 238.656032,
+        "5": 254.055954,
+    },
+    "flags": {"0": 215.913854, "1": 238.191127, "2": 252.471056, "3": 209.302644, "4": 231.065883, "5": 246.533119},
+}

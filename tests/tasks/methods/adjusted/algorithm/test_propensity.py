@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import fingerprint
 
 from tasks.methods.adjusted.algorithm.design import Applications, Block, Control, Design, build_design, complete_rows
 from tasks.methods.adjusted.algorithm.propensity import (
@@ -165,3 +166,40 @@ def test_members_without_a_neighbour() -> None:
     assert unmatched_share(e, member) == 0.5
     index = np.array([-2.0, -1.0, 0.0, -0.99, 5.0])  # the nearest of the first member is just below it
     assert unmatched_share(1 / (1 + np.exp(-index)), np.array([False, False, False, True, True])) == 0.5
+
+
+def of_pair():
+    given = design(200)
+    fitted = fit_propensity(pair_rows(given, 1, 1))
+    expected = expected_denials(given, 1, 4, 2, np.random.default_rng(3))
+    return {
+        "propensity": fitted.e,
+        "weights": overlap_weights(fitted),
+        "overlap": overlap_effect(fitted, 0.9),
+        "support": measure_support(fitted, 1, 1),
+        "expected": expected,
+        "aipw": aipw_effect(fitted, expected, 0.9),
+        "unmatched": unmatched_share(fitted.e, fitted.pair.member),
+    }
+
+
+RESULTS = {"two hundred rows": of_pair}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_stay_what_they_are(name):
+    """Kept from an earlier run: overlap, support and AIPW of 200 rows. A number that moves is seen."""
+    assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
+
+
+HELD = {
+    "two hundred rows": {
+        "propensity": 2388.238209,
+        "weights": 2432.325984,
+        "overlap": 46.151074,
+        "support": 141.699189,
+        "expected": 10281.272861,
+        "aipw": 44.409667,
+        "unmatched": 2.625633,
+    }
+}

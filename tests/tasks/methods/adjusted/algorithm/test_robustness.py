@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from conftest import examples
+from conftest import examples, fingerprint
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t as student
@@ -135,3 +135,48 @@ def test_without_columns_there_is_no_strongest_one():
     of = sensitivity(fit_linear(y, x), fit_linear(x[:, GROUP], x[:, :1]), GROUP, {})
     assert (of.strongest, of.adjusted_by_strongest, of.benchmarks) == ("", None, ())
     assert of.rv > 0
+
+
+RESULTS = {
+    "sensitivity": lambda: found(3),
+    "values": lambda: [
+        robustness_value(Estimate(t, 1.0, 50), alpha) for t in (-3.0, 0.0, 1.0) for alpha in (None, 0.1)
+    ],
+    "adjusted": lambda: [adjusted(Estimate(v, 0.5, 40), Confounder(0.3, 0.2)) for v in (-2.0, -0.1, 0.0, 0.1, 2.0)],
+    "times": lambda: [times_as_strong(Confounder(o, g), t) for o in (0.1, 0.9) for g in (0.1, 0.4) for t in (1, 2, 3)],
+    "biases": lambda: [bias(Estimate(1.0, 0.5, 40), Confounder(o, g)) for o in (0.0, 0.2, 1.0) for g in (0.1, 0.5)],
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_stay_what_they_are(name):
+    """Kept from an earlier run: what unseen columns may do. A number that moves is seen."""
+    assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
+
+
+HELD = {
+    "sensitivity": {
+        "estimate": 43.247381,
+        "rv": 4.270136,
+        "rv_alpha": 3.968389,
+        "columns": 70.546249,
+        "benchmarks": 1021.800762,
+    },
+    "values": {"0": 4.565878, "1": 3.881869, "2": 1.0, "3": 1.0, "4": 3.651652, "5": 1.0},
+    "adjusted": {"0": 28.47569, "1": 43.185688, "2": 28.907493, "3": 29.103614, "4": 43.813613},
+    "times": {
+        "0": 20.665553,
+        "1": 22.982321,
+        "2": 24.400555,
+        "3": 26.014922,
+        "4": 3.60269,
+        "5": 3.60269,
+        "6": 23.763288,
+        "7": 24.970283,
+        "8": 25.69525,
+        "9": 26.953215,
+        "10": 3.60269,
+        "11": 3.60269,
+    },
+    "biases": {"0": 1.0, "1": 1.0, "2": 4.874123, "3": 5.95879, "4": 5.667293, "5": 6.75962},
+}
