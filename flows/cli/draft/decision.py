@@ -34,6 +34,12 @@ _ACTIONS: Final[Mapping[str, Meaning]] = {
     "8": Meaning("neither", "preapproval"),
 }
 """Actions of HMDA."""
+_GRADES: Final = frozenset("abc")
+"""Letters that stand side by side in grades and classes, and not in decisions."""
+_GOOD_BAD: Final = frozenset("gb")
+"""Letters of a scorecard's sample: good and bad."""
+_APPEALS: Final = frozenset(("allowed", "upheld", "sustained"))
+"""Words that stand beside `dismissed` where an appeal or a claim is."""
 _LIMIT: Final = re.compile(r"(<=|>=|<|>|≤|≥)\s*\$?\d[\d.,]*\s*[km]?", re.IGNORECASE)
 
 
@@ -85,6 +91,8 @@ def read(name: str, rows: Mapping[str, int]) -> Reading:
         return Reading({forms[code]: meaning for code, meaning in _ACTIONS.items() if code in forms}, "codes")
     yes = [value for form, value in forms.items() if form in vocabulary.answers("yes")]
     no = [value for form, value in forms.items() if form in vocabulary.answers("no")]
+    if forms.keys() == {"-1", "0"}:  # as Access writes true and false
+        return _by_name(name, [forms["-1"]], [forms["0"]])
     if yes and no and len(yes) + len(no) == len(forms):
         return _by_name(name, yes, no)
     if len(forms) == 2 and all(_LIMIT.fullmatch(form) for form in forms):
@@ -115,9 +123,16 @@ def _by_name(name: str, yes: Sequence[str], no: Sequence[str], are_beside_words:
 
 def _by_words(rows: Mapping[str, int]) -> Reading:
     meanings = {value: meaning for value in rows if (meaning := vocabulary.meaning(value)) is not None}
+    if len(pair := [value for value in meanings if plain(value) in _GOOD_BAD]) == 1:  # `B` alone is no bad
+        meanings.pop(pair[0])
     letters = [value for value in meanings if len(plain(value)) == 1]
-    if len({meanings[value].side for value in letters}) < 2:
+    if len({meanings[value].side for value in letters}) < 2 or {plain(value) for value in rows} >= _GRADES:
         meanings = {value: meaning for value, meaning in meanings.items() if value not in letters}
+    dismissed = [value for value in meanings if "dismissed" in vocabulary.parts(value)]
+    if dismissed and any(
+        _APPEALS & set(vocabulary.parts(value)) for value in meanings
+    ):  # of an appeal, not of a charge
+        meanings |= dict.fromkeys(dismissed, Meaning("unfavourable"))
     no_answer = [value for value in rows if vocabulary.is_nobody(value)]
     denials = [value for value, meaning in meanings.items() if meaning.side == "unfavourable"]
     if any(plain(value) != "refused" for value in no_answer) and len(denials) > 1:
@@ -137,6 +152,8 @@ def candidates(columns: Iterable[Values], excluded: Collection[str], last: str) 
     ranked = []
     for column in columns:
         name, named = column.name, vocabulary.decision_rank(column.name)
+        if vocabulary.is_named(name, "before"):
+            continue
         if name in excluded or not 2 <= len(column.rows) <= MOST_VALUES or vocabulary.protected_kind(name):
             continue
         if not named and any(vocabulary.is_named(name, kind) for kind in ("id", "place", "date", "year")):

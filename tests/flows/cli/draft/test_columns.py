@@ -50,6 +50,9 @@ REASONS = {
     "weights of whole numbers": ({"sample_weight": [1 + i % 2 for i in range(N)]}, "weight"),
     "records": ({"details": [f'{{"a": 1, "b": {i % 7}}}' for i in range(N)]}, "nested"),
     "several currencies": ({"cost": [f"${i % 90},000" if i % 2 else f"€{i % 90}.000" for i in range(N)]}, "units"),
+    "seconds": ({"ts": [1672531200 + 86400 * i for i in range(N)]}, "date"),
+    "milliseconds": ({"submittedAt": [1672531200000 + 86_400_123 * i for i in range(N)]}, "date"),
+    "padded numbers": ({"expte": [f"{7919 * i % 100003:010d}" for i in range(N)]}, "id"),
     "a rate that is set at approval": ({"interest_rate": [i % 40 / 10 for i in range(N)]}, "after"),
 }
 

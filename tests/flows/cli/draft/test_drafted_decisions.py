@@ -37,6 +37,13 @@ def sides(name: str, *values: str) -> dict[str, str]:
         ("income", (">50K", "<=50K"), {">50K": "favourable", "<=50K": "unfavourable"}),
         ("decn", ("A", "D", "W"), {"A": "favourable", "D": "unfavourable", "W": "neither"}),
         ("grade", ("A", "B"), {}),
+        ("class", ("A", "B", "C", "D"), {}),
+        ("gbi_flag", ("G", "B", "I"), {"G": "favourable", "B": "unfavourable", "I": "neither"}),
+        ("decn", ("A", "B", "D"), {"A": "favourable", "D": "unfavourable"}),
+        ("IsApproved", ("-1", "0"), {"-1": "favourable", "0": "unfavourable"}),
+        ("Score", ("-1", "0"), {}),
+        ("Ruling", ("Allowed", "Dismissed"), {"Allowed": "favourable", "Dismissed": "unfavourable"}),
+        ("Disposition", ("Convicted", "Dismissed"), {"Convicted": "unfavourable", "Dismissed": "favourable"}),
         (
             "action_taken",
             ("1", "2", "3", "4", "7"),
