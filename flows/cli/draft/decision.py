@@ -40,6 +40,8 @@ _GOOD_BAD: Final = frozenset("gb")
 """Letters of a scorecard's sample: good and bad."""
 _APPEALS: Final = frozenset(("allowed", "upheld", "sustained"))
 """Words that stand beside `dismissed` where an appeal or a claim is."""
+_CODE: Final = re.compile(r"[^\W\d_]{3,5}")
+_CERTAINTY_OF_CODES: Final = 0.8
 _LIMIT: Final = re.compile(r"(<=|>=|<|>|≤|≥)\s*\$?\d[\d.,]*\s*[km]?", re.IGNORECASE)
 
 
@@ -106,13 +108,20 @@ def read(name: str, rows: Mapping[str, int]) -> Reading:
     no = [value for value, word in first.items() if "".join(word) in vocabulary.answers("no")]
     if yes and no and reading.meanings:  # `Y`, `N`, `Y - conditional`, beside `Withdrawn`
         return Reading({**reading.meanings, **_by_name(name, yes, no, are_beside_words=True).meanings}, reading.why)
+    if not reading.has_both and vocabulary.decision_rank(name) and all(map(_CODE.fullmatch, forms)):
+        sides = {forms[form]: Meaning(side) for form, side in vocabulary.sides_of_codes(forms).items()}
+        return Reading(sides, "codes", _CERTAINTY_OF_CODES) if sides else reading
     return reading
 
 
 def _by_name(name: str, yes: Sequence[str], no: Sequence[str], are_beside_words: bool = False) -> Reading:
     """The sides of yes and no: `bad_flag` is against the applicant, `approved` is for."""
-    against = vocabulary.is_named(name, "against")
-    if against == vocabulary.is_named(name, "for"):
+    against, favours = vocabulary.is_named(name, "against"), vocabulary.is_named(name, "for")
+    is_decision = vocabulary.decision_rank(name) or len(vocabulary.parts(name)) == 1
+    meant = vocabulary.meaning(name) if is_decision else None
+    if not against and not favours and meant is not None and meant.note != "stage":  # `TURNED_DOWN`
+        against, favours = meant.side == "unfavourable", meant.side == "favourable"
+    if against == favours:
         words = are_beside_words or any(len(plain(value)) > 1 and not value.isdigit() for value in (*yes, *no))
         if against or not words or not vocabulary.decision_rank(name) or vocabulary.is_named(name, "after"):
             return Reading({})

@@ -249,6 +249,23 @@ def _of_short_words(value: str) -> set[Side]:
     return sides if len(sides) == 1 else set()
 
 
+def sides_of_codes(codes: Iterable[str]) -> dict[str, Side]:
+    """The sides of codes that are the first letters of words: `ACC`, `REF`, `ANN`; empty where they may mean others.
+
+    One language has to know every code as the beginning of words of one side, and both sides have to be among them; no
+    other language may read them otherwise.
+    """
+    listed, readings = list(codes), []
+    for language in LANGUAGES:
+        single = [p for p in phrases() if p.kind == "decision" and p.language == language and len(p.parts) == 1]
+        sides = [{_side(p) for p in single if p.parts[0].startswith(code)} for code in listed]
+        if all(len(of_code) == 1 for of_code in sides):
+            reading = {code: next(iter(of_code)) for code, of_code in zip(listed, sides, strict=True)}
+            if {"favourable", "unfavourable"} <= set(reading.values()):
+                readings.append(reading)
+    return readings[0] if readings and all(reading == readings[0] for reading in readings) else {}
+
+
 def _cut(text: str) -> tuple[str, ...]:
     """The words of a text that a full stop cuts off."""
     return tuple(_CUT.findall(plain(text) + "." * text.rstrip().endswith(".")))
@@ -256,7 +273,7 @@ def _cut(text: str) -> tuple[str, ...]:
 
 def _unabridged(word: str) -> str:
     """The English word of a decision that a word without vowels is short for: `dclnd` for declined."""
-    return word if len(word) < _SHORTEST_SKELETON or _VOWEL.search(word) else _skeletons().get(_skeleton(word), word)
+    return word if len(word) < _SHORTEST_SKELETON or _VOWEL.search(word[1:]) else _skeletons().get(_skeleton(word), word)
 
 
 @lru_cache(maxsize=1)

@@ -45,7 +45,17 @@ VND: vnd ₫ đ vnđ
 KES: kes ksh
 MAD: mad dh dirham
 IDR: idr rp
-MYR: myr
+MYR: myr rm
+GHS: ghs gh₵ ₵
+DOP: dop rd$
+BGN: bgn лв
+BDT: bdt ৳
+CRC: crc ₡
+LKR: lkr
+TZS: tzs tsh
+UGX: ugx ush
+RSD: rsd din дин
+KZT: kzt ₸
 SAR: sar ر.س ريال ريالات
 AED: aed dhs د.إ درهم
 EGP: egp ج.م جنيه

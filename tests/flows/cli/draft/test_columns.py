@@ -47,6 +47,7 @@ REASONS = {
     "races by their words": ({"grp": [("White", "Black", "Asian")[i % 3] for i in range(N)]}, "protected"),
     "a name of the lake": ({"row_id": [i % 7 for i in range(N)]}, "reserved"),
     "weights": ({"wgt": [round(RNG.uniform(0.3, 4), 4) for _ in range(N)]}, "weight"),
+    "weights of a survey": ({"WGTB95": [round(RNG.uniform(0.3, 4), 4) for _ in range(N)]}, "weight"),
     "weights of whole numbers": ({"sample_weight": [1 + i % 2 for i in range(N)]}, "weight"),
     "records": ({"details": [f'{{"a": 1, "b": {i % 7}}}' for i in range(N)]}, "nested"),
     "several currencies": ({"cost": [f"${i % 90},000" if i % 2 else f"€{i % 90}.000" for i in range(N)]}, "units"),

@@ -42,6 +42,11 @@ def sides(name: str, *values: str) -> dict[str, str]:
         ("decn", ("A", "B", "D"), {"A": "favourable", "D": "unfavourable"}),
         ("IsApproved", ("-1", "0"), {"-1": "favourable", "0": "unfavourable"}),
         ("Score", ("-1", "0"), {}),
+        ("TURNED_DOWN", ("Yes", "No"), {"Yes": "unfavourable", "No": "favourable"}),
+        ("Zamítnuto", ("ano", "ne"), {"ano": "unfavourable", "ne": "favourable"}),
+        ("ETAT_DOSSIER", ("ACC", "REF", "ANN"), {"ACC": "favourable", "REF": "unfavourable", "ANN": "neither"}),
+        ("Status", ("ABC", "XYZ"), {}),
+        ("Branch", ("APR", "REC"), {}),
         ("Ruling", ("Allowed", "Dismissed"), {"Allowed": "favourable", "Dismissed": "unfavourable"}),
         ("Disposition", ("Convicted", "Dismissed"), {"Convicted": "unfavourable", "Dismissed": "favourable"}),
         (

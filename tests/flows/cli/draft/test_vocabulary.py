@@ -54,6 +54,8 @@ def test_no_phrase_of_a_decision_contradicts_another_in_any_language() -> None:
         ("CTC", "favourable"),
         ("CNTR OFFER", "neither"),
         ("DCLND", "unfavourable"),
+        ("Apprvd Not Accptd", "favourable"),
+        ("Kreditantrag pendent", "neither"),
         ("CLSD-FNDD", "favourable"),
         ("zurückgez.", "neither"),
         ("Abgel.", "unfavourable"),
@@ -220,6 +222,8 @@ def test_what_is_known_before_the_decision_is_not_named_after_it(name: str) -> N
         "I do not wish to provide this information",
         "не указано",
         "ei halua kertoa",
+        "I do not wish to furnish this information",
+        "Unanswered",
     ],
 )
 def test_values_that_are_no_group_are_known(group: str) -> None:
