@@ -273,7 +273,9 @@ def _cut(text: str) -> tuple[str, ...]:
 
 def _unabridged(word: str) -> str:
     """The English word of a decision that a word without vowels is short for: `dclnd` for declined."""
-    return word if len(word) < _SHORTEST_SKELETON or _VOWEL.search(word[1:]) else _skeletons().get(_skeleton(word), word)
+    return (
+        word if len(word) < _SHORTEST_SKELETON or _VOWEL.search(word[1:]) else _skeletons().get(_skeleton(word), word)
+    )
 
 
 @lru_cache(maxsize=1)
@@ -284,7 +286,7 @@ def _skeletons() -> Mapping[str, str]:
         if phrase.kind == "decision" and phrase.language == "en" and len(phrase.parts) == 1:
             words.setdefault(_skeleton(phrase.parts[0]), set()).add((phrase.means, phrase.note))
     single = (p for p in phrases() if p.kind == "decision" and p.language == "en" and len(p.parts) == 1)
-    written = (phrase.parts[0] for phrase in single if not phrase.alone)
+    written = sorted((phrase.parts[0] for phrase in single if not phrase.alone), key=len)  # the longest is the word
     return {_skeleton(word): word for word in written if len(words[_skeleton(word)]) == 1}
 
 

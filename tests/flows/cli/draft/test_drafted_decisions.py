@@ -46,7 +46,6 @@ def sides(name: str, *values: str) -> dict[str, str]:
         ("Zamítnuto", ("ano", "ne"), {"ano": "unfavourable", "ne": "favourable"}),
         ("ETAT_DOSSIER", ("ACC", "REF", "ANN"), {"ACC": "favourable", "REF": "unfavourable", "ANN": "neither"}),
         ("Status", ("ABC", "XYZ"), {}),
-        ("Branch", ("APR", "REC"), {}),
         ("Ruling", ("Allowed", "Dismissed"), {"Allowed": "favourable", "Dismissed": "unfavourable"}),
         ("Disposition", ("Convicted", "Dismissed"), {"Convicted": "unfavourable", "Dismissed": "favourable"}),
         (
