@@ -40,7 +40,7 @@ def shown(work: str) -> Iterator[None]:
 
 app = typer.Typer()
 
-_FORM, _WORTH, _PATTERNS = "--group-as-input", "--individuals", "--patterns"
+_FORM, _WORTH, _PATTERNS, _SAVINGS = "--group-as-input", "--individuals", "--patterns", "--savings"
 
 
 @app.command(epilog="Example: evenhand bench fgce --data DIR, or: evenhand bench overhead --spec SPEC.yaml")
@@ -72,6 +72,9 @@ def bench(
     ] = False,
     patterns: Annotated[
         bool, typer.Option("--patterns", help="twin: how often each measure speaks, and which patterns there are.")
+    ] = False,
+    savings: Annotated[
+        bool, typer.Option("--savings", help="gcfn: settings that save time, against seeds of today's setting.")
     ] = False,
     gcfn: Annotated[bool, typer.Option("--gcfn", help="scale: audit with GCFN, too.")] = False,
     kill: Annotated[
@@ -109,6 +112,7 @@ def bench(
         _FORM: group_as_input,
         _WORTH: individuals,
         _PATTERNS: patterns,
+        _SAVINGS: savings,
     }
     options |= {"--gcfn": gcfn, "--kill": kill, "--runner": runner, "--workers": workers, "--write": write}
     _refuse_options_of_others(name, options)
@@ -118,7 +122,7 @@ def bench(
         result = overhead(load_spec(spec, dict(pair(s) for s in set_ or [])).spec)
     else:
         with shown(f"bench {name}"):
-            forms = [form for form in (_FORM, _WORTH, _PATTERNS) if options[form]]
+            forms = [form for form in (_FORM, _WORTH, _PATTERNS, _SAVINGS) if options[form]]
             if len(forms) > 1:
                 raise SpecError(f"{forms[0]} and {forms[1]} are two benchmarks: give one of them")
             form = forms[0] if forms else None

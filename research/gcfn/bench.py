@@ -1,15 +1,21 @@
 """Measures what an ensemble of GCFN's generators costs, how that grows, and how good the generators are.
 
-Rows are drawn. Every measurement runs in a process of its own (``work``).
+Rows are drawn. Every measurement runs in a process of its own (``work``). ``--savings`` compares settings that would
+save time with five seeds of today's, on the applicants of Boston and of a drawn lender.
 
 Scope: runs and targets. The timed work: ``work``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from statistics import mean
+from typing import TYPE_CHECKING
 
 from research import benchmark
+from schemas.errors import SpecError
+
+if TYPE_CHECKING:
+    from research.gcfn.timed_work import SeedResult  # loads torch
 
 MOST_CPU_S = 36.0
 LEAST_RATIO = 2.0
@@ -28,6 +34,9 @@ EPOCHS_ON_MANY, EPOCHS_ON_CUDA = 10, 30
 SEEDS = 5
 FREE_MB = 1_500
 """Memory that has to be free: 101,570 rows, and what torch needs."""
+
+LENDER_ROWS = 7_000
+"""Drawn; some 4,000 are usable, and the groups Asian, Black and not available fill a batch."""
 
 DRAWN = "equation 72"
 TITLES = {
@@ -98,6 +107,61 @@ def _quality(rows: int, seeds: int) -> Iterator[benchmark.Row]:
             yield benchmark.row(DRAWN, rows, what, cpu_s=report["cpu_s"], found=finding, **met)
 
 
+def _savings(room: benchmark.Room) -> Iterator[benchmark.Row]:
+    """Each candidate next to five seeds of today's setting: what it changes, and whether seeds explain it.
+
+    Five other seeds of today's setting are the control: what differs no more than they do is no change either.
+
+    Raises:
+        SpecError: ``--rows`` is given.
+    """
+    from research.gcfn.timed_work import AUDITS, CANDIDATES, CONTROL, TODAY, SeedResult, limits_of
+
+    if room.rows is not None:
+        raise SpecError("bench gcfn --savings takes no --rows; with fewer rows no group of the lender fills a batch")
+    for name in AUDITS:
+        n = _run("applicants", name, LENDER_ROWS, room.place)["rows"]
+        runs = dict[str, list[SeedResult]]()
+        for candidate, how in CANDIDATES.items():
+            answers = _run("seeded", room.place, name, candidate, SEEDS)["results"]
+            runs[candidate] = [SeedResult(*answer) for answer in answers]
+            if candidate != TODAY:
+                limits = limits_of(runs[TODAY], runs[CONTROL])
+                yield from compared(name, n, runs[TODAY], limits, how.title, runs[candidate])
+
+
+def compared(
+    name: str,
+    rows: int,
+    today: "Sequence[SeedResult]",
+    limits: Mapping[str, float],
+    title: str,
+    results: "Sequence[SeedResult]",
+) -> Iterator[benchmark.Row]:
+    """The rows of a candidate: each measure with the spread of seeds, and last what all of them say.
+
+    Args:
+        name: Of the audit.
+        rows: Its applicants.
+        today: Runs of today's setting, one a seed.
+        limits: Measure -> the share of the spread above which it is beyond.
+        title: Of the candidate.
+        results: Its runs, one a seed.
+    """
+    from research.gcfn.timed_work import comparisons
+
+    beyond = []
+    for line in comparisons(today, results):
+        text = f"{mean(line.candidate):.4f} ({min(line.candidate):.4f} to {max(line.candidate):.4f}), "
+        text += f"today {mean(line.today):.4f} ({min(line.today):.4f} to {max(line.today):.4f})"
+        text += f", limit {limits[line.measure]:.2f}"
+        beyond += [line.measure] * (line.over_spread > limits[line.measure])
+        yield benchmark.row(name, rows, f"{title}: {line.measure}", ratio=line.over_spread, found=text)
+    costs = [[run.cpu_s for run in runs] for runs in (results, today)]
+    text = "beyond the spread of seeds: " + ", ".join(beyond) if beyond else "within the spread of seeds"
+    yield benchmark.row(name, rows, title, cpu_s=mean(costs[0]), ratio=mean(costs[0]) / mean(costs[1]), found=text)
+
+
 def _accelerator(rows: int) -> Iterator[benchmark.Row]:
     """The same training on CUDA, where there is a device; there is no target there."""
     cuda = _run("device")["cuda"]
@@ -112,7 +176,14 @@ def _accelerator(rows: int) -> Iterator[benchmark.Row]:
     )
 
 
-BENCH = benchmark.Bench("gcfn", _lines, fewest=FEWEST_ROWS, why="so that either group fills a batch", memory_mb=FREE_MB)
+BENCH = benchmark.Bench(
+    "gcfn",
+    _lines,
+    fewest=FEWEST_ROWS,
+    why="so that either group fills a batch",
+    memory_mb=FREE_MB,
+    forms={"--savings": _savings},
+)
 TWIN = benchmark.Expected(
     "{networks: 3, epochs: 60, batch: 128}",
     (benchmark.Held("share_changed", (), (), "without refits it has no interval, and is descriptive"),),
