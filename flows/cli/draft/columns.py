@@ -33,6 +33,10 @@ _TELLS: Final = 0.9
 _FEWER, _MORE = 2, 15
 _NOT_FILLED: Final = frozenset(("0", "0.0", "00000000", "0000-00-00"))
 _YEAR: Final = re.compile(r"(19|20)\d\d")
+_FIRST_SECOND, _LAST_SECOND = 631_152_000, 2_524_608_000
+"""1990 and 2050 in seconds since 1970."""
+_CLOCKS: Final = (("at",), ("epoch",), ("unix",), ("utc",))
+_PADDED: Final = re.compile(r"\d{6,}")
 _RESERVED: Final = {column.name for table in (APPLICATIONS, COUNTERFACTUALS) for column in table.columns}
 _WORDS_OF_TEXT: Final = 4
 _GROUP_LOSS: Final = 0.10
@@ -249,11 +253,22 @@ def _by_name(column: Column, repeats: NDArray[np.bool_]) -> tuple[Reason, str] |
             return "weight", "weights of rows: an audit counts each row once"
     if vocabulary.is_named(name, "year") and column.values and all(_YEAR.fullmatch(value) for value in column.values):
         return "year", "a year"
+    if _is_clock(column):
+        return "date", "times as computers count them"
     if vocabulary.is_named(name, "place") and not column.is_number | (len(column.values) == _FEWER):
         return "place", "a place: who lives there tells who somebody is"
     if vocabulary.is_named(name, "place") and not _is_amount(column) and not vocabulary.decision_rank(name):
         return "place", "a place: who lives there tells who somebody is"
     return None
+
+
+def _is_clock(column: Column) -> bool:
+    """Whether its numbers are milliseconds since 1970, or seconds in a column that is called a time."""
+    values = column.numbers[np.isfinite(column.numbers)] if column.is_number else np.array([])
+    is_fine = bool(len(values)) and values.min() > _LAST_SECOND
+    seconds = values / 1000 if is_fine else values
+    is_time = is_fine or vocabulary.is_named(column.name, "date") or vocabulary.parts(column.name)[-1:] in _CLOCKS
+    return is_time and bool(len(seconds)) and bool(((seconds >= _FIRST_SECOND) & (seconds <= _LAST_SECOND)).all())
 
 
 def _by_values(table: Table, column: Column) -> tuple[Reason, str] | None:
@@ -268,6 +283,9 @@ def _by_values(table: Table, column: Column) -> tuple[Reason, str] | None:
     if len(present) == table.rows and len(set(np.diff(np.sort(present)))) == 1:
         return "id", "numbers in equal steps, another in each row"
     texts = [text for text in column.texts if text not in column.absent_texts]
+    is_padded = any(text.startswith("0") for text in texts) and all(map(_PADDED.fullmatch, texts))
+    if is_padded and len(set(map(len, texts))) == 1:
+        return "id", "numbers of one length, another in each row"
     if not column.is_number and column.form == "category" and np.median([len(t.split()) for t in texts]) < _FEWER:
         return "id", "another text in each row"
     return None

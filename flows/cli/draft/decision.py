@@ -34,6 +34,14 @@ _ACTIONS: Final[Mapping[str, Meaning]] = {
     "8": Meaning("neither", "preapproval"),
 }
 """Actions of HMDA."""
+_GRADES: Final = frozenset("abc")
+"""Letters that stand side by side in grades and classes, and not in decisions."""
+_GOOD_BAD: Final = frozenset("gb")
+"""Letters of a scorecard's sample: good and bad."""
+_APPEALS: Final = frozenset(("allowed", "upheld", "sustained"))
+"""Words that stand beside `dismissed` where an appeal or a claim is."""
+_CODE: Final = re.compile(r"[^\W\d_]{3,5}")
+_CERTAINTY_OF_CODES: Final = 0.8
 _LIMIT: Final = re.compile(r"(<=|>=|<|>|≤|≥)\s*\$?\d[\d.,]*\s*[km]?", re.IGNORECASE)
 
 
@@ -85,6 +93,8 @@ def read(name: str, rows: Mapping[str, int]) -> Reading:
         return Reading({forms[code]: meaning for code, meaning in _ACTIONS.items() if code in forms}, "codes")
     yes = [value for form, value in forms.items() if form in vocabulary.answers("yes")]
     no = [value for form, value in forms.items() if form in vocabulary.answers("no")]
+    if forms.keys() == {"-1", "0"}:  # as Access writes true and false
+        return _by_name(name, [forms["-1"]], [forms["0"]])
     if yes and no and len(yes) + len(no) == len(forms):
         return _by_name(name, yes, no)
     if len(forms) == 2 and all(_LIMIT.fullmatch(form) for form in forms):
@@ -98,13 +108,20 @@ def read(name: str, rows: Mapping[str, int]) -> Reading:
     no = [value for value, word in first.items() if "".join(word) in vocabulary.answers("no")]
     if yes and no and reading.meanings:  # `Y`, `N`, `Y - conditional`, beside `Withdrawn`
         return Reading({**reading.meanings, **_by_name(name, yes, no, are_beside_words=True).meanings}, reading.why)
+    if not reading.has_both and vocabulary.decision_rank(name) and all(map(_CODE.fullmatch, forms)):
+        sides = {forms[form]: Meaning(side) for form, side in vocabulary.sides_of_codes(forms).items()}
+        return Reading(sides, "codes", _CERTAINTY_OF_CODES) if sides else reading
     return reading
 
 
 def _by_name(name: str, yes: Sequence[str], no: Sequence[str], are_beside_words: bool = False) -> Reading:
     """The sides of yes and no: `bad_flag` is against the applicant, `approved` is for."""
-    against = vocabulary.is_named(name, "against")
-    if against == vocabulary.is_named(name, "for"):
+    against, favours = vocabulary.is_named(name, "against"), vocabulary.is_named(name, "for")
+    is_decision = vocabulary.decision_rank(name) or len(vocabulary.parts(name)) == 1
+    meant = vocabulary.meaning(name) if is_decision else None
+    if not against and not favours and meant is not None and meant.note != "stage":  # `TURNED_DOWN`
+        against, favours = meant.side == "unfavourable", meant.side == "favourable"
+    if against == favours:
         words = are_beside_words or any(len(plain(value)) > 1 and not value.isdigit() for value in (*yes, *no))
         if against or not words or not vocabulary.decision_rank(name) or vocabulary.is_named(name, "after"):
             return Reading({})
@@ -115,9 +132,16 @@ def _by_name(name: str, yes: Sequence[str], no: Sequence[str], are_beside_words:
 
 def _by_words(rows: Mapping[str, int]) -> Reading:
     meanings = {value: meaning for value in rows if (meaning := vocabulary.meaning(value)) is not None}
+    if len(pair := [value for value in meanings if plain(value) in _GOOD_BAD]) == 1:  # `B` alone is no bad
+        meanings.pop(pair[0])
     letters = [value for value in meanings if len(plain(value)) == 1]
-    if len({meanings[value].side for value in letters}) < 2:
+    if len({meanings[value].side for value in letters}) < 2 or {plain(value) for value in rows} >= _GRADES:
         meanings = {value: meaning for value, meaning in meanings.items() if value not in letters}
+    dismissed = [value for value in meanings if "dismissed" in vocabulary.parts(value)]
+    if dismissed and any(
+        _APPEALS & set(vocabulary.parts(value)) for value in meanings
+    ):  # of an appeal, not of a charge
+        meanings |= dict.fromkeys(dismissed, Meaning("unfavourable"))
     no_answer = [value for value in rows if vocabulary.is_nobody(value)]
     denials = [value for value, meaning in meanings.items() if meaning.side == "unfavourable"]
     if any(plain(value) != "refused" for value in no_answer) and len(denials) > 1:
@@ -137,6 +161,8 @@ def candidates(columns: Iterable[Values], excluded: Collection[str], last: str) 
     ranked = []
     for column in columns:
         name, named = column.name, vocabulary.decision_rank(column.name)
+        if vocabulary.is_named(name, "before"):
+            continue
         if name in excluded or not 2 <= len(column.rows) <= MOST_VALUES or vocabulary.protected_kind(name):
             continue
         if not named and any(vocabulary.is_named(name, kind) for kind in ("id", "place", "date", "year")):

@@ -382,6 +382,8 @@ def _usual(kind: str, name: str, groups: Sequence[str]) -> str | None:
     """The group that others are usually compared with, by its word."""
     if kind == "sex":
         pair = vocabulary.men_and_women(groups)
+        if pair and set(map(plain, pair)) == {"m", "v"} and vocabulary.parts(name)[:1] == ("sexo",):
+            return pair[1]  # varón and mujer, and not man and vrouw
         if pair:
             return pair[0]
         flags = {plain(group): group for group in groups}

@@ -39,6 +39,12 @@ _EAST: Final = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a
 _PARTS: Final = re.compile(r"(?:[^\W_]|[\u0900-\u0903\u093a-\u094f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e])+")
 """Words, with the vowels of Hindi and Thai that are signs of their own."""
 _LETTERS: Final = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ß": "ss", "æ": "ae", "œ": "oe"})
+_VOWEL: Final = re.compile("[aeiouy]")
+_TWICE: Final = re.compile(r"(.)\1+")
+_SHORTEST_SKELETON: Final = 3
+_CUT: Final = re.compile(r"([^\W\d_]{4,})\.")
+_OF_CODES: Final = re.compile(r"(?:cde?|codes?|de?sc|descr|txt|type?|grp|group|cat|ind|flg|flag|nm|name|val|kz|kod)$")
+_OF_PERSON: Final = re.compile(r"^(?:applicant|applcnt|appl|apl|app|borrower|borr|brw|customer|cust|client|clnt|prim)")
 _DIGITS: Final = re.compile(r"(?<=[^\W\d_])(?=\d)")
 
 Side = Literal["favourable", "unfavourable", "neither"]
@@ -201,9 +207,14 @@ def meaning(value: str) -> Meaning | None:
     """
     words, index = parts(value), _index("decision")
     exact_phrases = index.whole(words)
+    if not exact_phrases:  # `CNTR OFFER` is a counter offer
+        words = tuple(_unabridged(word) for word in words)
+        exact_phrases = index.whole(words)
     if exact_phrases:
         return Meaning(_side(exact_phrases[0]), exact_phrases[0].note)
     matches = list(_matches(words, index))
+    if not matches and (sides := _of_short_words(value)):
+        return Meaning(next(iter(sides)))
     if not matches:
         cut = tuple(word for text in words for word in _without_prefix(text, index))
         words, matches = cut, list(_matches(cut, index))
@@ -227,6 +238,61 @@ def meaning(value: str) -> Meaning | None:
     if side == "unfavourable" and by_applicant:
         return Meaning("favourable", "not taken")
     return Meaning(side, phrase.note)
+
+
+def _of_short_words(value: str) -> set[Side]:
+    """The side of the words that a value cuts off with a full stop, such as `zurückgez.`; empty where two differ."""
+    sides: set[Side] = set()
+    for short in _cut(value):
+        alike = (p for p in phrases() if p.kind == "decision" and not p.alone and p.parts[0].startswith(short))
+        sides |= {_side(phrase) for phrase in alike if len(phrase.parts) == 1}
+    return sides if len(sides) == 1 else set()
+
+
+def sides_of_codes(codes: Iterable[str]) -> dict[str, Side]:
+    """The sides of codes that are the first letters of words: `ACC`, `REF`, `ANN`; empty where they may mean others.
+
+    One language has to know every code as the beginning of words of one side, and both sides have to be among them; no
+    other language may read them otherwise.
+    """
+    listed, readings = list(codes), []
+    for language in LANGUAGES:
+        single = [p for p in phrases() if p.kind == "decision" and p.language == language and len(p.parts) == 1]
+        sides = [{_side(p) for p in single if p.parts[0].startswith(code)} for code in listed]
+        if all(len(of_code) == 1 for of_code in sides):
+            reading = {code: next(iter(of_code)) for code, of_code in zip(listed, sides, strict=True)}
+            if {"favourable", "unfavourable"} <= set(reading.values()):
+                readings.append(reading)
+    return readings[0] if readings and all(reading == readings[0] for reading in readings) else {}
+
+
+def _cut(text: str) -> tuple[str, ...]:
+    """The words of a text that a full stop cuts off."""
+    return tuple(_CUT.findall(plain(text) + "." * text.rstrip().endswith(".")))
+
+
+def _unabridged(word: str) -> str:
+    """The English word of a decision that a word without vowels is short for: `dclnd` for declined."""
+    return (
+        word if len(word) < _SHORTEST_SKELETON or _VOWEL.search(word[1:]) else _skeletons().get(_skeleton(word), word)
+    )
+
+
+@lru_cache(maxsize=1)
+def _skeletons() -> Mapping[str, str]:
+    """Words of a decision by their consonants; those that several sides share aside."""
+    words: dict[str, set[tuple[str, str]]] = {}
+    for phrase in phrases():
+        if phrase.kind == "decision" and phrase.language == "en" and len(phrase.parts) == 1:
+            words.setdefault(_skeleton(phrase.parts[0]), set()).add((phrase.means, phrase.note))
+    single = (p for p in phrases() if p.kind == "decision" and p.language == "en" and len(p.parts) == 1)
+    written = sorted((phrase.parts[0] for phrase in single if not phrase.alone), key=len)  # the longest is the word
+    return {_skeleton(word): word for word in written if len(words[_skeleton(word)]) == 1}
+
+
+def _skeleton(word: str) -> str:
+    """The first letter and the consonants of a word, double ones once."""
+    return _TWICE.sub(r"\1", word[:1] + _VOWEL.sub("", word[1:]))
 
 
 def _matches(words: tuple[str, ...], index: _Index) -> Iterator[tuple[Phrase, int]]:
@@ -335,6 +401,7 @@ def _kinds(name: str) -> frozenset[str]:
     kinds |= {phrase.means for phrase, _ in index.inside(words)}
     kinds |= {phrase.means for phrase in index.ending(words)}
     kinds |= {"after"} if column.set_by_decision(name) else set()
+    kinds -= {"after", "decision", "for", "against"} if "before" in kinds else set()  # `previous_loan_status`
     kinds |= {"id"} if name.rstrip().endswith(("#", "№")) else set()
     return frozenset(kinds | ({"place"} if is_place(name) else set()))
 
@@ -348,8 +415,9 @@ def ends_as_identifier(name: str) -> bool:
 @lru_cache(maxsize=16384)
 def decision_rank(name: str) -> int:
     """Points of a name as that of a decision: 30 if it is one, 25 of a flag, 20 if it holds one, else 0."""
-    words, index = parts(name), _index("name")
-    if any(phrase.means == "decision" for phrase in index.whole(words)):
+    if "decision" not in _kinds(name) and not {"for", "against"} & _kinds(name):
+        return 0
+    if any(phrase.means == "decision" for phrase in _index("name").whole(parts(name))):
         return 30
     if {"for", "against"} & _kinds(name):
         return 25
@@ -362,6 +430,16 @@ def protected_kind(name: str) -> str:
     words, index = parts(_DIGITS.sub(" ", name)), _index("protected")
     matched = [*index.whole(parts(name)), *index.whole(words), *(phrase for phrase, _ in index.inside(words))]
     matched += index.ending(words)
+    matched = matched or [phrase for word in words for phrase in _glued(word, index)]
+    if not matched:  # `Staatsangehörigk.`
+        shorts = _cut(name)
+        matched = [
+            p
+            for (first, *more), found in index.exact.items()
+            for p in found
+            if not more and shorts and first.startswith(shorts)
+        ]
+        matched = matched if len({phrase.means for phrase in matched}) == 1 else []
     if not matched:
         return column.kind_of(name) if column.is_personal(name) else ""
     longest = max(len(phrase.parts) for phrase in matched)  # `país de nascimento` is no `nascimento`
@@ -370,6 +448,20 @@ def protected_kind(name: str) -> str:
     if first == "age" and len(words) > 1 and any(p.means == "thing" for p, _ in _index("not_age").inside(words)):
         return ""
     return first
+
+
+def _glued(word: str, index: _Index) -> list[Phrase]:
+    """Phrases in a word of a core system with a word for codes behind it or for a person before it: `RACEDSC`."""
+    if len(word) > _SHORTEST_SKELETON and not _VOWEL.search(word[:-1]):  # `gndr`, `ethncty`
+        return [
+            phrase
+            for (text, *more), phrases_of in index.exact.items()
+            for phrase in phrases_of
+            if not more and phrase.language == "en" and _skeleton(text) == _skeleton(word)
+        ]
+    head, tail = _OF_PERSON.sub("", word), _OF_CODES.sub("", word)
+    bare = {head, tail, _OF_CODES.sub("", head)} - {word}
+    return [phrase for text in sorted(bare) if len(text) >= _SHORTEST_SKELETON for phrase in index.whole((text,))]
 
 
 KINDS: Final = (
@@ -442,6 +534,10 @@ def men_and_women(values: Collection[str]) -> tuple[str, str] | None:
     women = [value for form, value in by_form.items() if _sexes().get(form, ()) == {"female"}]
     men = [value for value in men if len(plain(_unnumbered(value))) > 1] or men
     women = [value for value in women if len(plain(_unnumbered(value))) > 1] or women
+    if not men and not women:  # `Male owned`, `Female owned`
+        of_word = {value: _sexes_in(form) for form, value in by_form.items()}
+        men = [value for value, sexes in of_word.items() if sexes == {"male"}]
+        women = [value for value, sexes in of_word.items() if sexes == {"female"}]
     return (men[0], women[0]) if len(men) == 1 and len(women) == 1 and men != women else None
 
 
@@ -454,8 +550,13 @@ def _sexes() -> Mapping[str, set[str]]:
     return words
 
 
+def _sexes_in(form: str) -> set[str]:
+    """The sexes that the words of a value mean, letters aside."""
+    return {sex for word in form.split() if len(word) > 1 for sex in _sexes().get(word, ())}
+
+
 def people_kind(values: Iterable[str], *, letters: bool = False) -> str:
-    """The protected attribute by values alone: sex, race or caste; empty if none.
+    """The protected attribute by values alone: sex, race, caste or origin; empty if none.
 
     Letters such as M and F are sexes only where the column has no name that says otherwise (``letters``).
     """
@@ -469,7 +570,9 @@ def people_kind(values: Iterable[str], *, letters: bool = False) -> str:
         words = [value for value in people if _is_word(kind, value)]
         if len(words) >= max(2, len(people) - 2) and any(len(plain(value)) > 1 for value in words):
             return kind
-    return ""
+    natives = [value for value in people if _is_word("origin", value, "native")]
+    foreigners = [value for value in people if _is_word("origin", value, "foreign")]
+    return "origin" if natives and foreigners and len(natives) + len(foreigners) == len(people) else ""
 
 
 def tells_sector(text: str, sector: str) -> bool:

@@ -45,7 +45,17 @@ VND: vnd ₫ đ vnđ
 KES: kes ksh
 MAD: mad dh dirham
 IDR: idr rp
-MYR: myr
+MYR: myr rm
+GHS: ghs gh₵ ₵
+DOP: dop rd$
+BGN: bgn лв
+BDT: bdt ৳
+CRC: crc ₡
+LKR: lkr
+TZS: tzs tsh
+UGX: ugx ush
+RSD: rsd din дин
+KZT: kzt ₸
 SAR: sar ر.س ريال ريالات
 AED: aed dhs د.إ درهم
 EGP: egp ج.م جنيه
@@ -373,7 +383,8 @@ SINCE_2: Final = tuple(
         r"bps?|basispunkte|ر\.س|ريالات|ريال|د\.إ|درهم|ج\.م|جنيه|měs|mon|شهرا|شهر|أشهر|سنوات|سنة|kes|ksh|mad|dh|dirham|vnđ|juta|jt"
         r"|triệu|ribu|rb|‰|m2|qm|mq|km|kg|hó|μηνών|міс|місяць|місяці|місяця|місяців|tháng|เดือน|месеца|месеци|mesiac|mesiace"
         r"|mesiacov|mahine|महीने|חודשים|mjeseci|mjesec|mjeseca|ετών|рік|роки|років|tuổi|năm|ปี|שנים|godina|godine|години"
-        rf"|rokov|roky|वर्ष|साल|{_NO_ANSWER}",
+        rf"|rokov|roky|वर्ष|साल|{_NO_ANSWER}"
+        r"|rm|ghs|gh₵|₵|rd\$|bgn|лв|bdt|৳|crc|₡|lkr|tzs|tsh|ugx|ush|rsd|din|дин|kzt|₸",
         rf"peb|pebruari|agu|agt|nop|nopember|des|{_NO_ANSWER}",
     )
 )

@@ -311,6 +311,8 @@ _OTHERS: Final = (
 )
 _PAGE: Final = re.compile(rb"^\s*(?:<!doctype html|<html|<table|<\?xml)", re.IGNORECASE)
 _JSON: Final = re.compile(rb"\[\s*\{|\{\s*\"[^\"\n]*\"\s*:")
+_OBJECT: Final = re.compile(rb"\s*\{\s*[\"}]")
+"""The start of an object; a GUID in braces is none."""
 _LINES: Final = 10
 _OBJECTS: Final = 9
 """So many of the first lines are an object each, in JSON lines."""
@@ -343,5 +345,5 @@ def kind_of(path: Path, member: str | None) -> Kind:
     lines = [line for line in text.split(b"\n")[: _LINES + 1] if line.strip()]
     complete = lines[:_LINES] if len(lines) > _LINES else lines
     least = _OBJECTS if len(complete) == _LINES else max(len(complete), 1)
-    objects = sum(line.lstrip().startswith(b"{") for line in complete)
+    objects = sum(bool(_OBJECT.match(line)) for line in complete)
     return "jsonl" if objects >= least or _JSON.match(text) else "csv"

@@ -47,9 +47,13 @@ REASONS = {
     "races by their words": ({"grp": [("White", "Black", "Asian")[i % 3] for i in range(N)]}, "protected"),
     "a name of the lake": ({"row_id": [i % 7 for i in range(N)]}, "reserved"),
     "weights": ({"wgt": [round(RNG.uniform(0.3, 4), 4) for _ in range(N)]}, "weight"),
+    "weights of a survey": ({"WGTB95": [round(RNG.uniform(0.3, 4), 4) for _ in range(N)]}, "weight"),
     "weights of whole numbers": ({"sample_weight": [1 + i % 2 for i in range(N)]}, "weight"),
     "records": ({"details": [f'{{"a": 1, "b": {i % 7}}}' for i in range(N)]}, "nested"),
     "several currencies": ({"cost": [f"${i % 90},000" if i % 2 else f"€{i % 90}.000" for i in range(N)]}, "units"),
+    "seconds": ({"ts": [1672531200 + 86400 * i for i in range(N)]}, "date"),
+    "milliseconds": ({"submittedAt": [1672531200000 + 86_400_123 * i for i in range(N)]}, "date"),
+    "padded numbers": ({"expte": [f"{7919 * i % 100003:010d}" for i in range(N)]}, "id"),
     "a rate that is set at approval": ({"interest_rate": [i % 40 / 10 for i in range(N)]}, "after"),
 }
 

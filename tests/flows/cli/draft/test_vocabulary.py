@@ -52,6 +52,17 @@ def test_no_phrase_of_a_decision_contradicts_another_in_any_language() -> None:
         ("desistida por el cliente", "neither"),
         ("no_decision", "neither"),
         ("CTC", "favourable"),
+        ("CNTR OFFER", "neither"),
+        ("DCLND", "unfavourable"),
+        ("Apprvd Not Accptd", "favourable"),
+        ("Kreditantrag pendent", "neither"),
+        ("CLSD-FNDD", "favourable"),
+        ("zurückgez.", "neither"),
+        ("Abgel.", "unfavourable"),
+        ("Einstellung wg. fehlender Mitwirkung", "neither"),
+        ("unable to offer", "unfavourable"),
+        ("Concesión", "favourable"),
+        ("Non attribué", "unfavourable"),
         ("Trukket tilbage", "neither"),
         ("Ikke bevilget", "unfavourable"),
         ("Innvilget", "favourable"),
@@ -140,6 +151,34 @@ def test_names_of_protected_attributes_are_known(name: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "kind"),
+    [("RACEDSC", "race"), ("SEXCD", "sex"), ("BORRSEX", "sex"), ("GNDR_CD", "sex"), ("Staatsangehörigk.", "origin")],
+)
+def test_names_that_core_systems_shorten_are_known(name: str, kind: str) -> None:
+    assert vocabulary.protected_kind(name) == kind
+
+
+@pytest.mark.parametrize("name", ["LNTYPE", "APPDT", "Betr.", "CUSTNBR", "CRSCR", "PRIMDESC"])
+def test_other_short_names_are_of_no_attribute(name: str) -> None:
+    assert vocabulary.protected_kind(name) == ""
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [(("Citizen", "Permanent Resident"), "origin"), (("مواطن", "مقيم"), "origin"), (("Foreign", "Domestic"), ""),
+     (("Citizen", "Approved"), "")],
+)  # fmt: skip
+def test_citizens_and_foreigners_are_told_by_their_words(values: tuple[str, ...], kind: str) -> None:
+    assert vocabulary.people_kind(values) == kind
+
+
+def test_what_was_before_is_neither_the_decision_nor_after_it() -> None:
+    assert not vocabulary.decision_rank("previous_loan_status")
+    assert not vocabulary.is_named("minimum sentence", "after")
+    assert vocabulary.is_named("sentence", "after")
+
+
+@pytest.mark.parametrize(
     "name", ["mortgage", "Month-Duration", "package", "agency_code", "vehicle_age", "Tracenumber", "sextant"]
 )
 def test_names_that_look_alike_are_none(name: str) -> None:
@@ -183,6 +222,8 @@ def test_what_is_known_before_the_decision_is_not_named_after_it(name: str) -> N
         "I do not wish to provide this information",
         "не указано",
         "ei halua kertoa",
+        "I do not wish to furnish this information",
+        "Unanswered",
     ],
 )
 def test_values_that_are_no_group_are_known(group: str) -> None:
@@ -208,6 +249,7 @@ def test_groups_are_groups(group: str) -> None:
         (("Laki-laki", "Perempuan"), ("Laki-laki", "Perempuan")),
         (("1", "2"), None),
         (("Male", "Unknown"), None),
+        (("Male Owned", "Female Owned", "Unanswered"), ("Male Owned", "Female Owned")),
     ],
 )
 def test_men_and_women_are_told_by_words_and_by_letters_beside_each_other(values: tuple, pair: tuple | None) -> None:

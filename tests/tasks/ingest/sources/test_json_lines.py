@@ -87,3 +87,10 @@ def test_an_array_of_objects_in_one_object_is_a_table_too(tmp_path: Path, conten
 def test_what_is_no_table_is_named(tmp_path: Path, content: str | bytes, words: str) -> None:
     with pytest.raises(DataQualityError, match=words):
         described(tmp_path, content)
+
+
+def test_a_table_whose_first_cells_are_in_braces_is_no_json(tmp_path: Path) -> None:
+    rows = "".join(f"{{3F2504E0-4F89-11D3-9A0C-{i:012X}}},{i}\n" for i in range(30))
+    (tmp_path / "loans.csv").write_text(f"guid,income\n{rows}")
+    found = describe(tmp_path / "loans.csv")
+    assert (found.source.kind, found.rows) == ("csv", 30)
