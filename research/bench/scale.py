@@ -267,7 +267,7 @@ def _filled(settings: Asked, command: Sequence[str], pids: Sequence[int], kept: 
     first = work.evenhand(command, pids, kill, ended, kept.look)
     parts = work.partitions(settings.lake)
     hours = f"{first.seconds / 3600:.2f} h on {settings.workers} workers ({settings.runner})"
-    summary = f"{len(parts)} partitions, {hours}" + (f", one killed after {middle}" if kill else "")
+    summary = f"{len(parts)} partitions, {hours}" + (f"; the worker of {kill.value or 'none'} killed" if kill else "")
     met = at_most(first.peak_mb, MOST_MB, " MB")
     yield _told(settings, first, "backfill: every partition", found=summary, **met)
     if not kill:

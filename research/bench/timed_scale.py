@@ -5,7 +5,6 @@ import json
 import os
 import resource
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -23,9 +22,11 @@ import psutil
 import pyarrow as pa
 import yaml
 
+from flows.partitions.attempts import YearState
 from flows.partitions.year_plan import Past, expected_steps
 from research.benchmark import answer, peak_mb, timed
 from research.figures import shipped
+from schemas.audit.partition import ALL
 from schemas.audit.spec import AuditSpec
 from schemas.errors import InfrastructureError
 from schemas.terms import ExitCode
@@ -41,8 +42,6 @@ from tasks.numerics.arrays import Floats, Longs
 
 
 _EVERY_S = 0.25
-_WORKS = "spawn_main"
-"""Stands in the command line of a process that a pool or a nanny started to work."""
 
 
 @dataclass
@@ -76,16 +75,12 @@ class Watch:
             first = self._cpu[key][0] if key in self._cpu else used if begun else 0.0
             self._cpu[key] = first, used
 
-    def working(self) -> psutil.Process | None:
-        """Of the processes that a pool or a nanny started to work, the one that has worked most."""
-        busy_processes = []
-        for process in self._family():
-            try:
-                if any(_WORKS in word for word in process.cmdline()):
-                    busy_processes.append((sum(process.cpu_times()[:2]), process))
-            except psutil.Error:
-                continue
-        return max(busy_processes, key=lambda pair: pair[0])[1] if busy_processes else None
+    def killed(self, pid: int) -> bool:
+        """Kill one of the processes by SIGKILL; whether it is one of them."""
+        process = next((process for process in self._family() if process.pid == pid), None)
+        if process is not None:
+            process.kill()
+        return process is not None
 
     def _family(self) -> Iterator[psutil.Process]:
         for pid in self.roots:
@@ -357,17 +352,26 @@ class Told:
     peak_mb: float
 
 
-@dataclass(frozen=True)
+@dataclass
 class Kill:
-    """When a worker is killed in the middle."""
+    """When the worker of a lender is killed in the middle."""
 
     lake: Path
     after: int
     """Partitions that are measured."""
+    value: str = ""
+    """The partition that it was at work on; empty before."""
 
-    def due(self) -> bool:
-        """Whether as many are."""
-        return sum(1 for _ in self.lake.glob("stages/measure/*/partition.json")) >= self.after
+    def look(self, watches: Sequence[Watch]) -> None:
+        """Kill a worker that has begun with a lender, once as many are measured."""
+        if sum(1 for _ in self.lake.glob("stages/measure/*/partition.json")) < self.after:
+            return
+        for file in self.lake.glob("backfills/*/*/*/*.json"):
+            record = json.loads(file.read_bytes())
+            running = record["state"] == YearState.RUNNING and record["value"] != ALL and record["stage"]
+            if running and any(watch.killed(record["pid"]) for watch in watches):
+                self.value = record["value"]
+                return
 
 
 def draw(place: str, rows: str) -> dict[str, Any]:
@@ -456,11 +460,8 @@ def _communicated(
         try:
             return process.communicate(timeout=0.2 if kill or look else None)
         except subprocess.TimeoutExpired:
-            working_processes = [watch.working() for watch in watches] if kill and kill.due() else []
-            worker = next((process for process in working_processes if process is not None), None)
-            if worker is not None:
-                worker.send_signal(signal.SIGKILL)
-                kill = None
+            if kill is not None and not kill.value:
+                kill.look(watches)
             if look is not None and time.monotonic() - looked > _LOOK_S:
                 look()
                 looked = time.monotonic()

@@ -1,7 +1,6 @@
 """``evenhand bench scale``: processes under watch, the estimate, and the whole of it on a small year."""
 
 import json
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -57,20 +56,24 @@ def test_what_was_used_before_the_watch_does_not_count() -> None:
     assert watch.cpu_s < 0.4
 
 
-def test_of_the_processes_that_work_the_one_that_has_worked_most_is_killed() -> None:
-    code = (
-        "import multiprocessing, time\n"
-        "started = multiprocessing.get_context('spawn').Process(target=time.sleep, args=(60,))\n"
-        "started.start()\nstarted.join()\nprint(started.exitcode)"
-    )
-    process = psutil.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    with watched([process.pid]) as watch:
-        while (worker := watch.working()) is None:
-            time.sleep(0.1)
-        worker.kill()
-        out, _ = process.communicate()
-    assert worker.pid != process.pid
-    assert out.strip() == "-9"
+def test_the_worker_of_a_lender_is_killed_once_enough_are_measured(tmp_path: Path) -> None:
+    process, other = (psutil.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) for _ in range(2))
+    kill = work.Kill(tmp_path, 1)
+    for value, pid, state in (("all", other.pid, "running"), ("A", other.pid, "done"), ("B", process.pid, "running")):
+        file = tmp_path / "backfills" / "national" / "2022" / value / "0001.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps({"value": value, "pid": pid, "state": state, "stage": "adjust"}), encoding="utf-8")
+    with watched([process.pid]) as watch, watched([other.pid]) as beside:
+        kill.look([beside, watch])
+        assert kill.value == ""
+        (tmp_path / "stages" / "measure" / "key").mkdir(parents=True)
+        (tmp_path / "stages" / "measure" / "key" / "partition.json").touch()
+        kill.look([beside, watch])
+    assert kill.value == "B"
+    assert process.wait() == -9
+    assert other.poll() is None
+    other.kill()
+    other.wait()
 
 
 def test_a_lender_costs_what_plan_expects_after_those_that_were_measured(settings: scale.Asked) -> None:
