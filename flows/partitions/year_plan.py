@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from flows.concurrency.schedule import IMPORTS_MB
+from flows.concurrency.schedule import FURTHEST, IMPORTS_MB
 from flows.partitions.attempts import Attempt, Recorder, YearState, latest, lock_of
 from flows.partitions.part_spec import spec_of_part
 from flows.partitions.partition_list import Listed, before, by_of, keep_listing, listing, newest, without_value
@@ -214,6 +214,8 @@ def expected_cost(
     if with_peaks := [run for run in past if run.peak_mb]:
         run = min(with_peaks, key=lambda run: abs(math.log(run.usable / max(usable, 1))))
         peak += _peak_mb(steps, run.usable, [run]) - _peak_mb(steps, run.usable, table)
+        if apart := _apart(with_peaks, usable):
+            peak = _peak_mb(steps, usable, apart)
     return Cost(round(seconds, 1), round(max(peak, IMPORTS_MB), 1), bool(past))
 
 
@@ -231,6 +233,14 @@ def expected_steps(
         # without both it is a step of milliseconds, or a stage of the user's own
         seconds.append(of_lake if of_lake is not None else (of_table or 0.0) * scale)
     return seconds
+
+
+def _apart(runs: Sequence[Past], usable: int) -> tuple[Past, Past] | None:
+    """Two runs whose line tells of so many rows: the next larger one, or the largest, and one of far fewer rows."""
+    by_rows = sorted(runs, key=lambda run: run.usable)
+    high = next((run for run in by_rows if run.usable >= usable), by_rows[-1])
+    low = next((run for run in reversed(by_rows) if run.usable * FURTHEST <= high.usable), None)
+    return (low, high) if low is not None and low.usable <= usable else None
 
 
 def _peak_mb(steps: Sequence[str], usable: int, runs: Sequence[Past]) -> float:

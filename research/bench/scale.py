@@ -186,7 +186,8 @@ def _estimated(settings: Asked, partitions: Sequence[Partition], added: Told, cp
         size = sizes(institutions * MEAN_ROWS)[:institutions] * (rows / (institutions * MEAN_ROWS))
         of = year(np.round(size).astype(np.int64), share, settings.minimum, audit, lenders)
         usable, whole = round(rows * share), audit.model_copy(update={"by": None})
-        cost = expected_cost(whole, list(every.steps), usable, [every.past])
+        largest = max(lenders, key=lambda partition: partition.usable)
+        cost = expected_cost(whole, list(every.steps), usable, [largest.past, every.past])
         of_steps = dict(zip(every.steps, expected_steps(whole, list(every.steps), usable, [every.past]), strict=True))
         delivered, tasks = added.cpu_s * rows / settings.rows, np.append(of.costs, sum(of_steps.values())) + overhead
         named = f"{of_year}, estimated"
@@ -201,7 +202,8 @@ def _estimated(settings: Asked, partitions: Sequence[Partition], added: Told, cp
         longest = f"{ALL if tasks.argmax() == len(tasks) - 1 else 'a lender'}, {tasks.max() / 3600:.1f} h"
         yield row(named, rows, f"{of_year}: longest task", cpu_s=float(tasks.max()), found=longest)
         seconds, steps = chain(of_steps, every.waits)
-        words = f"conversion, then of `{ALL}` {', '.join(steps)}; {(delivered + seconds) / 3600:.1f} h"
+        words = f"{(delivered + seconds) / 3600:.1f} h: conversion, then stages of `{ALL}`"
+        words += f" ({', '.join(steps)})" * (of_year == max(REAL))
         yield row(named, rows, f"{of_year}: critical path", cpu_s=delivered + seconds, found=words)
         yield row(named, rows, f"{of_year}: memory of `{ALL}`", peak_mb=cost.peak_mb)
 

@@ -108,6 +108,19 @@ def test_memory_lies_on_the_line_through_the_sizes_of_the_table(spec):
     assert peaks == [600.0, 800.0, 1_000.0, 1_400.0]
 
 
+@pytest.mark.usefixtures("half_as_fast")
+def test_memory_lies_on_the_line_through_runs_of_the_lake_that_are_far_apart(spec):
+    runs = [replace(PAST, usable=rows, peak_mb={"ingest": mb}) for rows, mb in ((1_000, 500.0), (9_000, 900.0))]
+    peaks = [expected_cost(spec, ["ingest"], rows, runs, TABLE).peak_mb for rows in (5_000, 9_000, 29_000)]
+    assert peaks == [700.0, 900.0, 1_900.0]
+    near = [runs[0], replace(runs[1], usable=1_400)]  # a difference of small runs would say 10 GB of 100,000 rows
+    of_table = TABLE.full_runs[1].peak_mb["detect cst"] - TABLE.full_runs[0].peak_mb["detect cst"]
+    expected = expected_cost(
+        spec, ["detect cst"], 9_400, [replace(n, peak_mb={"detect cst": 600.0}) for n in near], TABLE
+    )
+    assert expected.peak_mb == pytest.approx(600.0 + of_table, rel=0.01)
+
+
 def test_between_two_runs_of_the_lake_a_step_lies_on_the_line_of_their_logarithms(spec):
     large = replace(PAST, usable=4_000, cpu_seconds={"detect cst": 40.0})
     assert expected_cost(spec, ["detect cst"], 2_000, [PAST, large]).cpu_seconds == 20.0

@@ -101,22 +101,26 @@ def test_real_years_are_all_their_rows_and_end_with_their_longest_task(settings:
     assert rows["2022: longest task"]["cpu_s"] == pytest.approx(1_000 * growth + 10, rel=1e-4)  # 10 a partition beside
     assert rows["2022: longest task"]["found"].startswith("all, ")
     assert rows["2022: critical path"]["cpu_s"] == pytest.approx((20 + 800) * growth, rel=1e-4)
-    assert "of `all` ingest, adjust; " in rows["2022: critical path"]["found"]
+    assert "stages of `all` (ingest, adjust)" in rows["2022: critical path"]["found"]
     total, two = rows["2022: every task"], rows["2022: on 2 workers"]
     assert two["seconds"] == pytest.approx((total["cpu_s"] + 20 * growth) / 2, rel=0.01)
     assert " of 4,460 lenders, " in total["found"]
     assert rows["2020: every task"]["cpu_s"] > total["cpu_s"]
 
 
-def test_the_page_has_the_rows_that_the_command_prints(settings: scale.Asked) -> None:
-    measured = [partition(usable, 10.0) for usable in (400, 1_000, 4_000, 20_000, 80_000)]
-    every = partition(1_000_000, 1_000.0, "all")
-    rows = [*scale._by_size(settings, measured), *scale._estimated(settings, [*measured, every], NOTHING, 0.0)]
+def test_the_page_has_the_table_that_the_command_writes(settings: scale.Asked) -> None:
+    lenders = [partition(usable, 10.0) for usable in (400, 1_000, 4_000, 20_000, 80_000)]
+    measured = [*lenders, partition(1_000_000, 1_000.0, "all")]
+    estimated = scale.markdown([*scale._estimated(settings, measured, NOTHING, 0.0)]).splitlines()
     page = (REPOSITORY / "docs" / "scale.md").read_text(encoding="utf-8")
-    header, _, *lines = scale.markdown(rows).splitlines()
-    assert header in page
-    missing = [line for line in lines if f"\n{line.split(' | ')[0]} | " not in page]
-    assert not missing
+    on_page = page.partition(estimated[0])[2].partition("\n\n")[0].splitlines()[2:]
+    whats = [line.split(" | ")[0].removeprefix("| ") for line in on_page]
+    assert [line.split(" | ")[0].removeprefix("| ") for line in estimated[2:]] == whats[-len(estimated[2:]) :]
+    printed = {row["what"] for row in scale._by_size(settings, measured)}
+    source = Path(scale.__file__).read_text(encoding="utf-8")
+    before = whats[: -len(estimated[2:])]
+    assert len(before) > 10
+    assert [what for what in before if what not in printed and f'"{what}"' not in source] == []
 
 
 def test_a_year_ends_no_earlier_than_its_longest_task() -> None:
