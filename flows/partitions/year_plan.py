@@ -114,8 +114,10 @@ GROWTH: Final[Mapping[str, tuple[float, float]]] = {
 }
 """Step -> exponents of rows below and above ``BEND``: Texas 2022, 10,000 to 20,000 and 20,000 to 418,000 rows."""
 _OTHERS: Final = (0.6, 1.0)
-_BY_GROUP: Final = frozenset({"detect fgce", "detect cst", "adjust", "measure", "publish"})
-"""Steps that do their work once a group; `evenhand bench forecast` prints how well that holds."""
+BY_GROUP: Final = frozenset(
+    {"detect fgce", "detect cst", "detect cec", "adjust", "follow", "rerank", "measure", "publish"}
+)
+"""Steps that do most of their work once a group; `evenhand bench forecast` prints how well that holds."""
 _OF_GRAPH: Final = ("connect", "ablate", "detect fgce")
 """Steps that look at ``sampling.graph_rows`` rows at most, and where there are more, five times."""
 _OF_QUERIES: Final = ("detect cst", "detect gcfn")
@@ -149,6 +151,8 @@ class Measured:
     """The same lenders in full, as an audit without partitions is."""
     usable_share: float = 1.0
     """Share of the rows of a source of HMDA that is usable."""
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of a step of ``BY_GROUP`` that it takes however few groups there are."""
 
     @classmethod
     @cache
@@ -156,7 +160,8 @@ class Measured:
         """The table of this version."""
         table = json.loads(COSTS.read_bytes())
         short, full = (tuple(Past(**run) for run in table[name]) for name in ("runs", "full_runs"))
-        return cls(table["yardstick_seconds"], table["groups"], short, full, table["usable_share"])
+        head = table["yardstick_seconds"], table["groups"]
+        return cls(*head, short, full, table["usable_share"], table["fixed"])
 
     def of(self, spec: AuditSpec) -> tuple[Past, ...]:
         """Runs that compute as much as an audit by this spec does."""
@@ -229,9 +234,10 @@ def expected_steps(
     for step in steps:
         of_lake = _step_seconds(step, usable, spec, past)
         of_table = None if of_lake is not None else _step_seconds(step, usable, spec, measured.of(spec), goes_on=True)
-        scale = speed * (groups if step in _BY_GROUP else 1.0)
-        # without both it is a step of milliseconds, or a stage of the user's own
-        seconds.append(of_lake if of_lake is not None else (of_table or 0.0) * scale)
+        took = of_table or 0.0  # without both it is a step of milliseconds, or a stage of the user's own
+        fixed = min(measured.fixed.get(step, 0.0), took)
+        took = fixed + (took - fixed) * groups if step in BY_GROUP else took
+        seconds.append(of_lake if of_lake is not None else took * speed)
     return seconds
 
 

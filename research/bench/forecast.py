@@ -17,7 +17,7 @@ import yaml
 
 from flows.partitions.part_spec import spec_of_part
 from flows.partitions.partition_list import Listed, by_of, listing
-from flows.partitions.year_plan import Measured, Past, expected_cost, group_count, past_of, yardstick_seconds
+from flows.partitions.year_plan import BY_GROUP, Measured, Past, expected_cost, group_count, past_of, yardstick_seconds
 from flows.runs.index import runs_of
 from research.bench import timed_scale as work
 from research.bench.timed_scale import YEAR
@@ -36,6 +36,7 @@ SHIPPED = (0, 2, 4, 5)
 VARIED = 2
 """Place of the lender that is audited otherwise, too."""
 FEWER = ("cst", "cec", "raguel")
+FOUR_GROUPS = "one attribute of four groups"
 FOUR = ("White", "Black", "Asian", "not available")
 MOST_OFF, MOST_OFF_BY_RUN = 0.30, 0.20
 BYTES_A_ROW = 2_500
@@ -67,7 +68,9 @@ def _lines(room: Room) -> Iterator[Row]:
     full_past = (*(full[chosen[at].value] for at in SHIPPED[:-1]), past[ALL])
     short_past = tuple(past[chosen[at].value] for at in SHIPPED)
     share = round(every.usable / every.rows, 2)
-    table = Measured(yardstick_seconds(), group_count(spec), short_past, full_past, share)
+    varied = {words: _varied(file, changes, chosen[VARIED], lake) for words, changes in _variants(file)}
+    fixed = _fixed(spec, past[chosen[VARIED].value], *varied[FOUR_GROUPS])
+    table = Measured(yardstick_seconds(), group_count(spec), short_past, full_past, share, fixed)
     by = Measured.shipped()
     if target := room.options.get("--write"):
         Path(target).write_text(json.dumps(_rounded(table), indent=1) + "\n", encoding="utf-8")
@@ -79,10 +82,25 @@ def _lines(room: Room) -> Iterator[Row]:
         yield from _compared(spec, steps, run, other_runs, "runs of other lenders", MOST_OFF_BY_RUN, by)
     whole = spec.model_copy(update={"by": None})
     yield from _compared(whole, steps, past[ALL], [], "the table, of all rows", MOST_OFF, by)
-    for by_what, changes in _variants(file):
-        [run] = _filled(file, changes, [chosen[VARIED]], lake).values()
-        varied = validated(AuditSpec, yaml.safe_load(file.read_text(encoding="utf-8")) | changes)
-        yield from _compared(varied, list(run.cpu_seconds), run, [], f"the table, {by_what}", MOST_OFF, by)
+    for words, (of, run) in varied.items():
+        yield from _compared(of, list(run.cpu_seconds), run, [], f"the table, {words}", MOST_OFF, by)
+
+
+def _varied(file: Path, changes: dict[str, Any], lender: Listed, lake: Lake) -> tuple[AuditSpec, Past]:
+    """The changed spec, and what a lender took by it."""
+    [run] = _filled(file, changes, [lender], lake).values()
+    return validated(AuditSpec, yaml.safe_load(file.read_text(encoding="utf-8")) | changes), run
+
+
+def _fixed(spec: AuditSpec, run: Past, fewer: AuditSpec, of_fewer: Past) -> dict[str, float]:
+    """Seconds of steps at no group, on the line through the same lender with more and with fewer groups."""
+    more, less = group_count(spec), group_count(fewer)
+    fixed = {}
+    for step in sorted(BY_GROUP & run.cpu_seconds.keys() & of_fewer.cpu_seconds.keys()):
+        seconds, fewest = run.cpu_seconds[step], of_fewer.cpu_seconds[step]
+        at_none = (more * fewest - less * seconds) / (more - less)
+        fixed[step] = round(min(max(at_none, 0.0), seconds), 3)
+    return fixed
 
 
 def _variants(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -94,7 +112,7 @@ def _variants(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     race["groups"] = {name: race["groups"][name] for name in FOUR}
     document["methods"]["cst"]["causal_order"][0] = ["race", "applicant_age"]
     of_race = {"protected": [race], "methods": document["methods"]}
-    yield "one attribute of four groups", {"name": "four-groups", **of_race}
+    yield FOUR_GROUPS, {"name": "four-groups", **of_race}
 
 
 def _filled(file: Path, changes: dict[str, Any], of: Sequence[Listed], lake: Lake) -> dict[str, Past]:
@@ -144,7 +162,7 @@ def _rounded(table: Measured) -> dict[str, Any]:
         for name, runs_of_table in (("runs", table.runs), ("full_runs", table.full_runs))
     }
     head = {"yardstick_seconds": round(table.yardstick_seconds, 4), "groups": table.groups}
-    return head | {"usable_share": table.usable_share} | runs
+    return head | {"usable_share": table.usable_share, "fixed": dict(table.fixed)} | runs
 
 
 BENCH = Bench(
