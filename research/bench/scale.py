@@ -189,18 +189,20 @@ def _estimated(settings: Asked, partitions: Sequence[Partition], added: Told, cp
         largest = max(lenders, key=lambda partition: partition.usable)
         cost = expected_cost(whole, list(every.steps), usable, [largest.past, every.past])
         of_steps = dict(zip(every.steps, expected_steps(whole, list(every.steps), usable, [every.past]), strict=True))
-        delivered, tasks = added.cpu_s * rows / settings.rows, np.append(of.costs, sum(of_steps.values())) + overhead
+        delivered, tasks = added.cpu_s * rows / settings.rows, of.costs + overhead
+        of_all = sum(of_steps.values()) + overhead
         named = f"{of_year}, estimated"
         found = f"{len(of.costs):,} of {of.lenders:,} lenders, {of.covered:.0%} of the rows"
         found += f"; {of.beyond:.0%} of their cost is of lenders larger than any measured"
-        yield row(named, rows, f"{of_year}: every task", cpu_s=delivered + float(tasks.sum()), found=found)
+        yield row(named, rows, f"{of_year}: every task", cpu_s=delivered + float(tasks.sum()) + of_all, found=found)
         for workers in WORKERS:
-            seconds = delivered + makespan(tasks, workers)
+            seconds = delivered + makespan(tasks, workers, of_steps, every.waits)
             met = against(f"{MOST_HOURS[workers]} h", seconds <= MOST_HOURS[workers] * 3600)
             hours = f"{seconds / 3600:.1f} h"
             yield row(named, rows, f"{of_year}: on {workers} workers", seconds=seconds, found=hours, **met)
-        longest = f"{ALL if tasks.argmax() == len(tasks) - 1 else 'a lender'}, {tasks.max() / 3600:.1f} h"
-        yield row(named, rows, f"{of_year}: longest task", cpu_s=float(tasks.max()), found=longest)
+        longest = max((of_all, f"`{ALL}`"), (float(tasks.max()), "a lender"))
+        found = f"{longest[1]}, {longest[0] / 3600:.1f} h on one worker"
+        yield row(named, rows, f"{of_year}: longest audit", cpu_s=longest[0], found=found)
         seconds, steps = chain(of_steps, every.waits)
         words = f"{(delivered + seconds) / 3600:.1f} h: conversion, then stages of `{ALL}`"
         words += f" ({', '.join(steps)})" * (of_year == max(REAL))

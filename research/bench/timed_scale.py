@@ -307,17 +307,33 @@ def chain(seconds: Mapping[str, float], waits: Mapping[str, Sequence[str]]) -> t
     return max(ends.values(), key=lambda end: end[0])
 
 
-def makespan(costs: Floats, workers: int) -> float:
+def makespan(
+    costs: Floats,
+    workers: int,
+    stages: Mapping[str, float] | None = None,
+    waits: Mapping[str, Sequence[str]] | None = None,
+) -> float:
     """Seconds until the last task ends, where each free worker takes the longest task that is left.
 
     Args:
         costs: ``(n,)`` seconds of each task.
         workers: at least one.
+        stages: seconds of the stages of one more audit; a stage that may start goes before all tasks.
+        waits: stage -> stages that it waits for.
     """
-    ends = [0.0] * workers
-    for cost in np.sort(costs)[::-1]:
-        heapq.heapreplace(ends, ends[0] + float(cost))
-    return max(ends)
+    left, tasks = dict(stages or {}), sorted(costs.tolist())
+    at_work: list[tuple[float, str]] = []
+    now, done = 0.0, set[str]()
+    while True:
+        ready = [name for name in left if done.issuperset((waits or {}).get(name, ()))]
+        for name in sorted(ready, key=left.__getitem__, reverse=True)[: workers - len(at_work)]:
+            heapq.heappush(at_work, (now + left.pop(name), name))
+        while tasks and len(at_work) < workers:
+            heapq.heappush(at_work, (now + tasks.pop(), ""))
+        if not at_work:
+            return now
+        now, name = heapq.heappop(at_work)
+        done.add(name)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -98,8 +98,8 @@ def test_real_years_are_all_their_rows_and_end_with_their_longest_task(settings:
     measured = [partition(1_000, 10.0), partition(100_000, 400.0), every]
     rows = {line["what"]: line for line in scale._estimated(settings, measured, added, 1_440.0)}
     growth = 16_080_210 / 2_000_000
-    assert rows["2022: longest task"]["cpu_s"] == pytest.approx(1_000 * growth + 10, rel=1e-4)  # 10 a partition beside
-    assert rows["2022: longest task"]["found"].startswith("all, ")
+    assert rows["2022: longest audit"]["cpu_s"] == pytest.approx(1_000 * growth + 10, rel=1e-4)  # 10 a partition beside
+    assert rows["2022: longest audit"]["found"].startswith("`all`, ")
     assert rows["2022: critical path"]["cpu_s"] == pytest.approx((20 + 800) * growth, rel=1e-4)
     assert "stages of `all` (ingest, adjust)" in rows["2022: critical path"]["found"]
     total, two = rows["2022: every task"], rows["2022: on 2 workers"]
@@ -126,6 +126,15 @@ def test_the_page_has_the_table_that_the_command_writes(settings: scale.Asked) -
 def test_a_year_ends_no_earlier_than_its_longest_task() -> None:
     costs = np.array([3.0, 10.0, 2.0, 4.0, 1.0])
     assert [makespan(costs, workers) for workers in (1, 2, 16)] == [20.0, 10.0, 10.0]
+
+
+def test_stages_of_one_audit_go_first_and_wait_for_each_other() -> None:
+    stages, waits = {"ingest": 2.0, "mediate": 6.0, "adjust": 5.0, "report": 1.0}, {"mediate": ["ingest"]}
+    waits |= {"adjust": ["ingest"], "report": ["mediate", "adjust"]}
+    assert makespan(np.array([]), 1, stages, waits) == 14.0
+    assert makespan(np.array([]), 2, stages, waits) == 9.0
+    assert makespan(np.array([2.0, 3.0]), 2, stages, waits) == 10.0  # 3.0 first, and adjust waits for it
+    assert makespan(np.array([30.0]), 2, stages, waits) == 30.0
 
 
 def test_a_command_that_fails_is_told_in_its_own_words(tmp_path: Path) -> None:
