@@ -242,7 +242,7 @@ def expected_steps(
 
 
 def _apart(runs: Sequence[Past], usable: int) -> tuple[Past, Past] | None:
-    """Two runs whose line tells of so many rows: the next larger one, or the largest, and one of far fewer rows."""
+    """Two runs for a line through so many rows: the next larger one, or the largest, and one of far fewer rows."""
     by_rows = sorted(runs, key=lambda run: run.usable)
     high = next((run for run in by_rows if run.usable >= usable), by_rows[-1])
     low = next((run for run in reversed(by_rows) if run.usable * FURTHEST <= high.usable), None)

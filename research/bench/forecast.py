@@ -80,8 +80,8 @@ def _lines(room: Room) -> Iterator[Row]:
         other_runs = [past[other.value] for other in chosen if other.value != partition.value]
         yield from _compared(spec, steps, run, [], "the table", MOST_OFF, by)
         yield from _compared(spec, steps, run, other_runs, "runs of other lenders", MOST_OFF_BY_RUN, by)
-    whole = spec.model_copy(update={"by": None})
-    yield from _compared(whole, steps, past[ALL], [], "the table, of all rows", MOST_OFF, by)
+    full_spec = spec.model_copy(update={"by": None})
+    yield from _compared(full_spec, steps, past[ALL], [], "the table, of all rows", MOST_OFF, by)
     for words, (of, run) in varied.items():
         yield from _compared(of, list(run.cpu_seconds), run, [], f"the table, {words}", MOST_OFF, by)
 
@@ -94,11 +94,11 @@ def _varied(file: Path, changes: dict[str, Any], lender: Listed, lake: Lake) -> 
 
 def _fixed(spec: AuditSpec, run: Past, fewer: AuditSpec, of_fewer: Past) -> dict[str, float]:
     """Seconds of steps at no group, on the line through the same lender with more and with fewer groups."""
-    more, less = group_count(spec), group_count(fewer)
+    many, few = group_count(spec), group_count(fewer)
     fixed = {}
     for step in sorted(BY_GROUP & run.cpu_seconds.keys() & of_fewer.cpu_seconds.keys()):
         seconds, fewest = run.cpu_seconds[step], of_fewer.cpu_seconds[step]
-        at_none = (more * fewest - less * seconds) / (more - less)
+        at_none = (many * fewest - few * seconds) / (many - few)
         fixed[step] = round(min(max(at_none, 0.0), seconds), 3)
     return fixed
 

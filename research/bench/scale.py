@@ -99,7 +99,7 @@ class Asked:
 
 
 @dataclass
-class Kept:
+class Journal:
     """The rows so far, as a file: a benchmark of an hour that is stopped leaves them."""
 
     settings: Asked
@@ -116,7 +116,7 @@ class Kept:
         return line
 
     def look(self) -> None:
-        """Show how many partitions are audited, and keep what they tell, at most once a minute."""
+        """Show how many partitions are audited, and write rows of these, at most once a minute."""
         count = sum(1 for _ in self.settings.lake.glob("runs/*/manifest.json"))
         stepped(PARTITIONS, count, int((sizes(self.settings.rows) * SOME_USABLE >= self.settings.minimum).sum()) + 1)
         if self.file and self.added and count != self.partitions and time.monotonic() - self.written > KEPT_EVERY_S:
@@ -149,22 +149,22 @@ def _number(value: float | None, digits: int) -> str:
 def _lines(room: Room) -> Iterator[Row]:
     settings = Asked.of(room)
     target = room.options.get("--write")
-    kept = Kept(settings, Path(target) if target else None)
-    yield from map(kept.add, _measured(settings, kept))
+    journal = Journal(settings, Path(target) if target else None)
+    yield from map(journal.add, _measured(settings, journal))
 
 
-def _measured(settings: Asked, kept: Kept) -> Iterator[Row]:
+def _measured(settings: Asked, journal: Journal) -> Iterator[Row]:
     sizes(settings.rows)
     Lake(settings.place).require_space(settings.rows * BYTES_A_ROW, "the benchmark")
     spec = work.write_spec(settings.place, settings.rows, gcfn=settings.gcfn)
-    kept.added = yield from _delivered(settings)
-    cpu_s = yield from _audited(settings, spec, kept)
+    journal.added = yield from _delivered(settings)
+    cpu_s = yield from _audited(settings, spec, journal)
     partitions = work.partitions(settings.lake)
     if not partitions:
         raise InfrastructureError(f"no partition of {settings.rows:,} rows was audited; look into {settings.lake}")
     yield from _read(settings, partitions)
     yield from _by_size(settings, partitions)
-    yield from _estimated(settings, partitions, kept.added, cpu_s)
+    yield from _estimated(settings, partitions, journal.added, cpu_s)
 
 
 def _estimated(settings: Asked, partitions: Sequence[Partition], added: Told, cpu_s: float) -> Iterator[Row]:
@@ -185,24 +185,26 @@ def _estimated(settings: Asked, partitions: Sequence[Partition], added: Told, cp
     for of_year, (rows, institutions) in REAL.items():
         size = sizes(institutions * MEAN_ROWS)[:institutions] * (rows / (institutions * MEAN_ROWS))
         of = year(np.round(size).astype(np.int64), share, settings.minimum, audit, lenders)
-        usable, whole = round(rows * share), audit.model_copy(update={"by": None})
+        usable, full_spec = round(rows * share), audit.model_copy(update={"by": None})
         largest = max(lenders, key=lambda partition: partition.usable)
-        cost = expected_cost(whole, list(every.steps), usable, [largest.past, every.past])
-        of_steps = dict(zip(every.steps, expected_steps(whole, list(every.steps), usable, [every.past]), strict=True))
+        cost = expected_cost(full_spec, list(every.steps), usable, [largest.past, every.past])
+        of_steps = dict(
+            zip(every.steps, expected_steps(full_spec, list(every.steps), usable, [every.past]), strict=True)
+        )
         delivered, tasks = added.cpu_s * rows / settings.rows, of.costs + overhead
         of_all = sum(of_steps.values()) + overhead
         named = f"{of_year}, estimated"
-        found = f"{len(of.costs):,} of {of.lenders:,} lenders, {of.covered:.0%} of the rows"
-        found += f"; {of.beyond:.0%} of their cost is of lenders larger than any measured"
-        yield row(named, rows, f"{of_year}: every task", cpu_s=delivered + float(tasks.sum()) + of_all, found=found)
+        summary = f"{len(of.costs):,} of {of.lenders:,} lenders, {of.covered:.0%} of the rows"
+        summary += f"; {of.beyond:.0%} of their cost is of lenders larger than any measured"
+        yield row(named, rows, f"{of_year}: every task", cpu_s=delivered + float(tasks.sum()) + of_all, found=summary)
         for workers in WORKERS:
             seconds = delivered + makespan(tasks, workers, of_steps, every.waits)
             met = against(f"{MOST_HOURS[workers]} h", seconds <= MOST_HOURS[workers] * 3600)
             hours = f"{seconds / 3600:.1f} h"
             yield row(named, rows, f"{of_year}: on {workers} workers", seconds=seconds, found=hours, **met)
         longest = max((of_all, f"`{ALL}`"), (float(tasks.max()), "a lender"))
-        found = f"{longest[1]}, {longest[0] / 3600:.1f} h on one worker"
-        yield row(named, rows, f"{of_year}: longest audit", cpu_s=longest[0], found=found)
+        summary = f"{longest[1]}, {longest[0] / 3600:.1f} h on one worker"
+        yield row(named, rows, f"{of_year}: longest audit", cpu_s=longest[0], found=summary)
         seconds, steps = chain(of_steps, every.waits)
         words = f"{(delivered + seconds) / 3600:.1f} h: conversion, then stages of `{ALL}`"
         words += f" ({', '.join(steps)})" * (of_year == max(REAL))
@@ -235,7 +237,7 @@ def _delivered(settings: Asked) -> Generator[Row, None, Told]:
     return added
 
 
-def _audited(settings: Asked, spec: Path, kept: Kept) -> Generator[Row, None, float]:
+def _audited(settings: Asked, spec: Path, journal: Journal) -> Generator[Row, None, float]:
     """Plan, back-fill, back-fill again, league; gives the CPU seconds of the back-fill."""
     years, lake = ["--years", str(YEAR)], ["--lake", str(settings.lake), "--json"]
     planned = work.evenhand(["plan", str(spec), *years, *lake])
@@ -250,7 +252,7 @@ def _audited(settings: Asked, spec: Path, kept: Kept) -> Generator[Row, None, fl
             )
             runner = ["--runner", "dask", "--address", address]
         command = ["backfill", str(spec), *years, *runner, *lake]
-        cpu_s = yield from _filled(settings, command, pids, kept)
+        cpu_s = yield from _filled(settings, command, pids, journal)
         again = work.evenhand(command, pids)
     partitions, share = work.partitions(settings.lake), again.cpu_s / cpu_s
     target = at_most(share, MOST_RESUMED) if len(partitions) >= FEWEST_RESUMED else {}
@@ -263,12 +265,14 @@ def _audited(settings: Asked, spec: Path, kept: Kept) -> Generator[Row, None, fl
     return cpu_s
 
 
-def _filled(settings: Asked, command: Sequence[str], pids: Sequence[int], kept: Kept) -> Generator[Row, None, float]:
+def _filled(
+    settings: Asked, command: Sequence[str], pids: Sequence[int], journal: Journal
+) -> Generator[Row, None, float]:
     """The first back-fill; with --kill one of its workers is killed in the middle, and the back-fill then continues."""
     middle = max(1, int((sizes(settings.rows) >= 2 * settings.minimum).sum()) // 2)
     kill = Kill(settings.lake, middle) if settings.kill else None
     ended = (*work.ENDED, ExitCode.INFRASTRUCTURE) if kill else work.ENDED
-    first = work.evenhand(command, pids, kill, ended, kept.look)
+    first = work.evenhand(command, pids, kill, ended, journal.look)
     parts = work.partitions(settings.lake)
     hours = f"{first.seconds / 3600:.2f} h on {settings.workers} workers ({settings.runner})"
     summary = f"{len(parts)} partitions, {hours}" + (f"; the worker of {kill.value or 'none'} killed" if kill else "")
@@ -276,7 +280,7 @@ def _filled(settings: Asked, command: Sequence[str], pids: Sequence[int], kept: 
     yield _told(settings, first, "backfill: every partition", found=summary, **met)
     if not kill:
         return first.cpu_s
-    on = work.evenhand(command, pids, look=kept.look)
+    on = work.evenhand(command, pids, look=journal.look)
     summary = f"{len(work.partitions(settings.lake))} partitions"
     yield _told(settings, on, "the same command, gone on with", found=summary)
     return first.cpu_s + on.cpu_s
@@ -286,8 +290,8 @@ def _disk(settings: Asked) -> Iterator[Row]:
     """Megabytes of the lake: the year, and what partitions leave."""
     parts = len(work.partitions(settings.lake))
     of_year, every = work.disk_mb(settings.lake / "vintages"), work.disk_mb(settings.lake)
-    found = f"{of_year / settings.rows * 1e6:,.0f} MB a million rows, {(every - of_year) / parts:,.1f} MB a partition"
-    yield row(DRAWN, settings.rows, "disk", found=found)
+    summary = f"{of_year / settings.rows * 1e6:,.0f} MB a million rows, {(every - of_year) / parts:,.1f} MB a partition"
+    yield row(DRAWN, settings.rows, "disk", found=summary)
 
 
 def _compared(settings: Asked, spec: Path) -> Row:

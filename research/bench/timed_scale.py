@@ -236,7 +236,7 @@ class Partition:
 
     @property
     def past(self) -> Past:
-        """What it tells a forecast."""
+        """What a forecast uses of it."""
         return Past(self.usable, self.steps, self.peaks)
 
 
@@ -268,8 +268,8 @@ def year(size: Longs, usable: float, minimum: int, spec: AuditSpec, measured: Se
         measured: lenders, at least one.
     """
     chosen, past = size[size * usable >= minimum], classes(measured)
-    known = {n: sum(expected_steps(spec, list(measured[0].steps), n, past)) for n in _usable(chosen, usable)}
-    costs = np.array([known[n] for n in _usable(chosen, usable)], dtype=np.float64)
+    expected = {n: sum(expected_steps(spec, list(measured[0].steps), n, past)) for n in _usable(chosen, usable)}
+    costs = np.array([expected[n] for n in _usable(chosen, usable)], dtype=np.float64)
     largest = max(partition.usable for partition in measured)
     beyond = float(costs[chosen * usable > largest].sum() / costs.sum()) if len(costs) else 0.0
     return Year(len(size), float(chosen.sum() / size.sum()), costs, beyond)
@@ -321,13 +321,13 @@ def makespan(
         stages: seconds of the stages of one more audit; a stage that may start goes before all tasks.
         waits: stage -> stages that it waits for.
     """
-    left, tasks = dict(stages or {}), sorted(costs.tolist())
+    remaining, tasks = dict(stages or {}), sorted(costs.tolist())
     at_work: list[tuple[float, str]] = []
     now, done = 0.0, set[str]()
     while True:
-        ready = [name for name in left if done.issuperset((waits or {}).get(name, ()))]
-        for name in sorted(ready, key=left.__getitem__, reverse=True)[: workers - len(at_work)]:
-            heapq.heappush(at_work, (now + left.pop(name), name))
+        ready = [name for name in remaining if done.issuperset((waits or {}).get(name, ()))]
+        for name in sorted(ready, key=remaining.__getitem__, reverse=True)[: workers - len(at_work)]:
+            heapq.heappush(at_work, (now + remaining.pop(name), name))
         while tasks and len(at_work) < workers:
             heapq.heappush(at_work, (now + tasks.pop(), ""))
         if not at_work:
@@ -502,7 +502,7 @@ def _partition(manifest: Mapping[str, Any]) -> Partition:
         for table in partition["tables"]
     }
     waits = {
-        row["stage"]: tuple({writers[read["path"]]: 0 for read in record["inputs"] if read["path"] in writers})
+        row["stage"]: tuple({writers[table["path"]]: 0 for table in record["inputs"] if table["path"] in writers})
         for row, record in zip(rows, manifest["lineage"], strict=True)
     }
     return Partition(

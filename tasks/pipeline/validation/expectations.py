@@ -168,7 +168,7 @@ def _paired(columns: Sequence[str], counts: Sequence[int]) -> dict[str, tuple[in
 
 
 class OwnExpectation(BatchExpectation):  # type: ignore[misc]  # the library has no types
-    """Makes its configuration once: Great Expectations asks for it some 25 times a table, and makes it each time."""
+    """Makes its configuration once: Great Expectations reads it some 25 times a table, and would make it each time."""
 
     _made: Any = PrivateAttr(default=None)
 
