@@ -95,7 +95,8 @@ def bench(
         ),
     ] = None,
     write: Annotated[
-        Path | None, typer.Option(help="forecast: write the table that `evenhand plan` ships with to this file.")
+        Path | None,
+        typer.Option(help="forecast: write the table that `evenhand plan` ships with; scale: the rows in Markdown."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from flows.concurrency.schedule import IMPORTS_MB
+from flows.concurrency.schedule import FURTHEST, IMPORTS_MB
 from flows.partitions.attempts import Attempt, Recorder, YearState, latest, lock_of
 from flows.partitions.part_spec import spec_of_part
 from flows.partitions.partition_list import Listed, before, by_of, keep_listing, listing, newest, without_value
@@ -114,8 +114,10 @@ GROWTH: Final[Mapping[str, tuple[float, float]]] = {
 }
 """Step -> exponents of rows below and above ``BEND``: Texas 2022, 10,000 to 20,000 and 20,000 to 418,000 rows."""
 _OTHERS: Final = (0.6, 1.0)
-_BY_GROUP: Final = frozenset({"detect fgce", "detect cst", "adjust", "measure", "publish"})
-"""Steps that do their work once a group; `evenhand bench forecast` prints how well that holds."""
+BY_GROUP: Final = frozenset(
+    {"detect fgce", "detect cst", "detect cec", "adjust", "follow", "rerank", "measure", "publish"}
+)
+"""Steps that do most of their work once a group; `evenhand bench forecast` prints how well that holds."""
 _OF_GRAPH: Final = ("connect", "ablate", "detect fgce")
 """Steps that look at ``sampling.graph_rows`` rows at most, and where there are more, five times."""
 _OF_QUERIES: Final = ("detect cst", "detect gcfn")
@@ -149,6 +151,8 @@ class Measured:
     """The same lenders in full, as an audit without partitions is."""
     usable_share: float = 1.0
     """Share of the rows of a source of HMDA that is usable."""
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of a step of ``BY_GROUP`` that it takes however few groups there are."""
 
     @classmethod
     @cache
@@ -156,7 +160,8 @@ class Measured:
         """The table of this version."""
         table = json.loads(COSTS.read_bytes())
         short, full = (tuple(Past(**run) for run in table[name]) for name in ("runs", "full_runs"))
-        return cls(table["yardstick_seconds"], table["groups"], short, full, table["usable_share"])
+        head = table["yardstick_seconds"], table["groups"]
+        return cls(*head, short, full, table["usable_share"], table["fixed"])
 
     def of(self, spec: AuditSpec) -> tuple[Past, ...]:
         """Runs that compute as much as an audit by this spec does."""
@@ -214,6 +219,8 @@ def expected_cost(
     if with_peaks := [run for run in past if run.peak_mb]:
         run = min(with_peaks, key=lambda run: abs(math.log(run.usable / max(usable, 1))))
         peak += _peak_mb(steps, run.usable, [run]) - _peak_mb(steps, run.usable, table)
+        if apart := _apart(with_peaks, usable):
+            peak = _peak_mb(steps, usable, apart)
     return Cost(round(seconds, 1), round(max(peak, IMPORTS_MB), 1), bool(past))
 
 
@@ -227,10 +234,19 @@ def expected_steps(
     for step in steps:
         of_lake = _step_seconds(step, usable, spec, past)
         of_table = None if of_lake is not None else _step_seconds(step, usable, spec, measured.of(spec), goes_on=True)
-        scale = speed * (groups if step in _BY_GROUP else 1.0)
-        # without both it is a step of milliseconds, or a stage of the user's own
-        seconds.append(of_lake if of_lake is not None else (of_table or 0.0) * scale)
+        took = of_table or 0.0  # without both it is a step of milliseconds, or a stage of the user's own
+        fixed = min(measured.fixed.get(step, 0.0), took)
+        took = fixed + (took - fixed) * groups if step in BY_GROUP else took
+        seconds.append(of_lake if of_lake is not None else took * speed)
     return seconds
+
+
+def _apart(runs: Sequence[Past], usable: int) -> tuple[Past, Past] | None:
+    """Two runs for a line through so many rows: the next larger one, or the largest, and one of far fewer rows."""
+    by_rows = sorted(runs, key=lambda run: run.usable)
+    high = next((run for run in by_rows if run.usable >= usable), by_rows[-1])
+    low = next((run for run in reversed(by_rows) if run.usable * FURTHEST <= high.usable), None)
+    return (low, high) if low is not None and low.usable <= usable else None
 
 
 def _peak_mb(steps: Sequence[str], usable: int, runs: Sequence[Past]) -> float:

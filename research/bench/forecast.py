@@ -1,12 +1,14 @@
 """Holds the forecast of ``evenhand plan`` against lenders of several sizes, and writes the table that it ships with.
 
-A year is drawn, and lenders of it are audited by data/audits/hmda.yaml, GCFN included. Each forecast is made twice: by
-the shipped table alone, and by the other lenders, as if the lake had their runs. Two of the five sizes are not in the
-table: they tell how well it lies between sizes.
+A year is drawn, and lenders of it and all its rows are audited by data/audits/hmda.yaml, GCFN included. Each forecast
+is made twice: by the table, the shipped one or that which is written, and by the other lenders, as if the lake had
+their runs. Two of the sizes are not in the table: they tell how well it lies between sizes. One lender is audited with
+fewer groups and with fewer methods.
 """
 
 import json
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,8 @@ from typing import Any
 import yaml
 
 from flows.partitions.part_spec import spec_of_part
-from flows.partitions.partition_list import Listed, listing
-from flows.partitions.year_plan import Measured, Past, expected_cost, group_count, past_of, yardstick_seconds
+from flows.partitions.partition_list import Listed, by_of, listing
+from flows.partitions.year_plan import BY_GROUP, Measured, Past, expected_cost, group_count, past_of, yardstick_seconds
 from flows.runs.index import runs_of
 from research.bench import timed_scale as work
 from research.bench.timed_scale import YEAR
@@ -26,11 +28,16 @@ from tasks.lake.store import Lake
 from tasks.pipeline.registry import validated
 from tasks.plan import plan
 
-ROWS, FEWEST = 120_000, 100_000
-SIZES = (600, 1_000, 2_000, 4_000, 7_500)
+ROWS, FEWEST = 200_000, 100_000
+SIZES = (600, 1_000, 2_000, 4_000, 7_500, 50_000)
 """Usable rows that lenders are chosen by."""
-SHIPPED = (0, 2, 4)
-"""Places of the sizes that the table ships with."""
+SHIPPED = (0, 2, 4, 5)
+"""Places of the sizes that the table ships with, beside all rows."""
+VARIED = 2
+"""Place of the lender that is audited otherwise, too."""
+FEWER = ("cst", "cec", "raguel")
+FOUR_GROUPS = "one attribute of four groups"
+FOUR = ("White", "Black", "Asian", "not available")
 MOST_OFF, MOST_OFF_BY_RUN = 0.30, 0.20
 BYTES_A_ROW = 2_500
 
@@ -40,54 +47,96 @@ _run = partial(apart, "research.bench.timed_scale")
 def _lines(room: Room) -> Iterator[Row]:
     rows, place = room.rows or ROWS, room.place
     Lake(place).require_space(rows * BYTES_A_ROW, "the benchmark")
-    file, _ = work.write_spec(place, rows, gcfn=True)
+    file = work.write_spec(place, rows, gcfn=True)
     _run("draw", place, rows)
     added = ["data", "add", str(place / "year.txt"), "--year", str(YEAR), "--kind", "twin", "--geo", "nationwide"]
     lake = Lake(place / "lake")
     work.evenhand([*added, "--frozen", "2026-01-01", "--lake", str(lake.location)])
     spec = validated(AuditSpec, yaml.safe_load(file.read_text(encoding="utf-8")))
-    chosen = _chosen([partition for partition in listing(spec, YEAR, lake) if partition.value != ALL])
-    values = [word for partition in chosen for word in ("--by-value", partition.value)]
-    work.evenhand(["backfill", str(file), "--years", str(YEAR), *values, "--lake", str(lake.location)])
-    past = {run.value: past_of(lake, run) for run in runs_of(lake, spec.name)}
-    full_past = _in_full(spec, file, [chosen[at] for at in SHIPPED], lake)
+    listed = listing(spec, YEAR, lake)
+    chosen = _chosen([partition for partition in listed if partition.value != ALL])
+    [every] = [partition for partition in listed if partition.value == ALL]
+    with ThreadPoolExecutor(1) as at_once:  # in a lake of its own, since a lake has one back-fill at a time
+        alone = Lake(place / "alone")
+        work.share_vintages(Path(lake.location), Path(alone.location))
+        of_all = at_once.submit(_filled, file, {}, [every], alone)
+        past = _filled(file, {}, chosen, lake)
+        in_full = {"by": {"column": work.LENDER, "minimum": by_of(spec).minimum, "full": True}}
+        full = _filled(file, {"name": f"{spec.name}-full", **in_full}, [chosen[at] for at in SHIPPED[:-1]], lake)
+        past |= of_all.result()
     steps = [step.name for step in plan(spec_of_part(spec, YEAR, chosen[0], lake)).steps]
-    share = sum(lender.usable for lender in chosen) / sum(lender.rows for lender in chosen)
+    full_past = (*(full[chosen[at].value] for at in SHIPPED[:-1]), past[ALL])
     short_past = tuple(past[chosen[at].value] for at in SHIPPED)
-    table = Measured(yardstick_seconds(), group_count(spec), short_past, full_past, round(share, 2))
+    share = round(every.usable / every.rows, 2)
+    varied = {words: _varied(file, changes, chosen[VARIED], lake) for words, changes in _variants(file)}
+    fixed = _fixed(spec, past[chosen[VARIED].value], *varied[FOUR_GROUPS])
+    table = Measured(yardstick_seconds(), group_count(spec), short_past, full_past, share, fixed)
+    by = Measured.shipped()
+    if target := room.options.get("--write"):
+        Path(target).write_text(json.dumps(_rounded(table), indent=1) + "\n", encoding="utf-8")
+        by = table
     for partition in chosen:
         run = past[partition.value]
         other_runs = [past[other.value] for other in chosen if other.value != partition.value]
-        yield from _compared(spec, steps, run, [], "the shipped table", MOST_OFF)
-        yield from _compared(spec, steps, run, other_runs, "runs of other lenders", MOST_OFF_BY_RUN)
-    if target := room.options.get("--write"):
-        Path(target).write_text(json.dumps(_rounded(table), indent=1) + "\n", encoding="utf-8")
+        yield from _compared(spec, steps, run, [], "the table", MOST_OFF, by)
+        yield from _compared(spec, steps, run, other_runs, "runs of other lenders", MOST_OFF_BY_RUN, by)
+    full_spec = spec.model_copy(update={"by": None})
+    yield from _compared(full_spec, steps, past[ALL], [], "the table, of all rows", MOST_OFF, by)
+    for words, (of, run) in varied.items():
+        yield from _compared(of, list(run.cpu_seconds), run, [], f"the table, {words}", MOST_OFF, by)
 
 
-def _in_full(spec: AuditSpec, file: Path, lenders: Sequence[Listed], lake: Lake) -> tuple[Past, ...]:
-    """Runs of lenders with all that a report of an audit without partitions prints."""
+def _varied(file: Path, changes: dict[str, Any], lender: Listed, lake: Lake) -> tuple[AuditSpec, Past]:
+    """The changed spec, and what a lender took by it."""
+    [run] = _filled(file, changes, [lender], lake).values()
+    return validated(AuditSpec, yaml.safe_load(file.read_text(encoding="utf-8")) | changes), run
+
+
+def _fixed(spec: AuditSpec, run: Past, fewer: AuditSpec, of_fewer: Past) -> dict[str, float]:
+    """Seconds of steps at no group, on the line through the same lender with more and with fewer groups."""
+    many, few = group_count(spec), group_count(fewer)
+    fixed = {}
+    for step in sorted(BY_GROUP & run.cpu_seconds.keys() & of_fewer.cpu_seconds.keys()):
+        seconds, fewest = run.cpu_seconds[step], of_fewer.cpu_seconds[step]
+        at_none = (many * fewest - few * seconds) / (many - few)
+        fixed[step] = round(min(max(at_none, 0.0), seconds), 3)
+    return fixed
+
+
+def _variants(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What an audit with fewer groups, and one with fewer methods, has in place of the spec's own."""
     document = yaml.safe_load(file.read_text(encoding="utf-8"))
-    document |= {"name": f"{spec.name}-full", "by": document["by"] | {"full": True}}
-    full_file = file.with_name("full.yaml")
-    full_file.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-    values = [word for lender in lenders for word in ("--by-value", lender.value)]
-    work.evenhand(["backfill", str(full_file), "--years", str(YEAR), *values, "--lake", str(lake.location)])
-    past = {run.value: past_of(lake, run) for run in runs_of(lake, document["name"])}
-    return tuple(past[lender.value] for lender in lenders)
+    methods = document["methods"] | dict.fromkeys(FEWER)
+    yield "fewer methods", {"name": "fewer-methods", "methods": methods}
+    race = document["protected"][0]
+    race["groups"] = {name: race["groups"][name] for name in FOUR}
+    document["methods"]["cst"]["causal_order"][0] = ["race", "applicant_age"]
+    of_race = {"protected": [race], "methods": document["methods"]}
+    yield FOUR_GROUPS, {"name": "four-groups", **of_race}
+
+
+def _filled(file: Path, changes: dict[str, Any], of: Sequence[Listed], lake: Lake) -> dict[str, Past]:
+    """Audits partitions by the spec with some keys changed; what each took, by its value."""
+    document = yaml.safe_load(file.read_text(encoding="utf-8")) | changes
+    own_file = file.with_name(f"{document['name']}.yaml")
+    own_file.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    values = [word for partition in of for word in ("--by-value", partition.value)]
+    work.evenhand(["backfill", str(own_file), "--years", str(YEAR), *values, "--lake", str(lake.location)])
+    return {run.value: past_of(lake, run) for run in runs_of(lake, document["name"])}
 
 
 def _compared(
-    spec: AuditSpec, steps: Sequence[str], run: Past, past: Sequence[Past], by: str, most: float
+    spec: AuditSpec, steps: Sequence[str], run: Past, past: Sequence[Past], words: str, most: float, table: Measured
 ) -> Iterator[Row]:
-    """Forecasts of CPU time and memory against what a lender took."""
-    cost = expected_cost(spec, steps, run.usable, past)
+    """Forecasts of CPU time and memory against what a partition took."""
+    cost = expected_cost(spec, steps, run.usable, past, table)
     took = {"CPU time": sum(run.cpu_seconds.values()), "memory": max(run.peak_mb.values())}
     for what, expected in (("CPU time", cost.cpu_seconds), ("memory", cost.peak_mb)):
         ratio = expected / took[what]
         unit = "CPU s" if what == "CPU time" else "MB"
         met = against(f"within {most:.0%}", abs(ratio - 1) <= most)
         figures = f"expected {expected:,.1f}, took {took[what]:,.1f} {unit}"
-        yield row("year, drawn", run.usable, f"{what} by {by}", ratio=ratio, found=figures, **met)
+        yield row("year, drawn", run.usable, f"{what} by {words}", ratio=ratio, found=figures, **met)
 
 
 def _chosen(lenders: Sequence[Listed]) -> list[Listed]:
@@ -113,7 +162,7 @@ def _rounded(table: Measured) -> dict[str, Any]:
         for name, runs_of_table in (("runs", table.runs), ("full_runs", table.full_runs))
     }
     head = {"yardstick_seconds": round(table.yardstick_seconds, 4), "groups": table.groups}
-    return head | {"usable_share": table.usable_share} | runs
+    return head | {"usable_share": table.usable_share, "fixed": dict(table.fixed)} | runs
 
 
 BENCH = Bench(

@@ -8,28 +8,35 @@ Scope: runs, rows and targets. Commands and what the lake holds: ``work.scale``.
 """
 
 import os
+import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import yaml
 
+from flows.partitions.year_plan import expected_cost, expected_steps
 from research.bench import timed_scale as work
-from research.bench.timed_scale import QUICK, YEAR, Kill, Partition, Told, cluster, makespan, year
+from research.bench.timed_scale import QUICK, YEAR, Kill, Partition, Told, chain, cluster, makespan, year
 from research.benchmark import Bench, Room, Row, against, apart, at_most, row, timed_row
 from schemas.audit.partition import ALL
+from schemas.audit.spec import AuditSpec
 from schemas.errors import InfrastructureError
 from schemas.terms import ExitCode
-from tasks.ingest.synthetic.algorithm.twin import sizes
+from tasks.ingest.synthetic.algorithm.twin import MEAN_ROWS, sizes
 from tasks.lake.store import Lake
+from tasks.pipeline.progress import PARTITIONS, stepped
+from tasks.pipeline.registry import validated
 
 ROWS, FEWEST = 2_000_000, 5_000
 MANY = 500_000
 """From so many rows on one worker may take more than the others: the audit of all rows needs it."""
-REAL = {2022: 16_080_210, 2020: 25_551_868}
-"""Rows of first snapshots: data/hmda_schema/published_row_counts.csv of the shared material."""
+REAL = {2022: (16_080_210, 4_460), 2020: (25_551_868, 4_475)}
+"""Year -> rows of the first snapshot, and institutions that reported (CFPB, Summary of 2022 Data on Mortgage
+Lending; FFIEC, press release of 17 June 2021). Counts by lender are not known: sizes are those of the drawn year."""
 MOST_MB, MOST_CONVERTED_MB, MOST_INGEST_MB = 3_000, 1_500, 1_500
 MOST_INGEST_S, MOST_READ_S, MOST_REPORT_S = 15.0, 0.05, 1.0
 MOST_LENDER_S = {False: 25.0, True: 60.0}
@@ -40,6 +47,11 @@ CLASSES = ((0, 1_000), (1_000, 3_000), (3_000, 10_000), (10_000, 50_000), (50_00
 MIDDLE = CLASSES[1]
 WORKERS = (2, 16)
 """Of the estimates."""
+MOST_HOURS = {2: 12, 16: 2}
+"""Overnight, and two hours."""
+SOME_USABLE = 0.74
+"""Share of the drawn rows with a decision, about."""
+KEPT_EVERY_S = 60
 AUDITED_ALONE, AUDITED_ALONE_QUICK = 5, 2
 """Partitions whose measures are compared after a kill."""
 BYTES_A_ROW = 2_500
@@ -71,46 +83,133 @@ class Asked:
         )
 
     @property
+    def minimum(self) -> int:
+        """Usable rows that a lender needs."""
+        return self.audit.by.minimum if self.audit.by else 0
+
+    @property
+    def audit(self) -> AuditSpec:
+        """The audit spec, once it is written."""
+        return validated(AuditSpec, yaml.safe_load((self.place / work.SPEC).read_text(encoding="utf-8")))
+
+    @property
     def lake(self) -> Path:
         """The lake of all partitions."""
         return self.place / "lake"
 
 
+@dataclass
+class Journal:
+    """The rows so far, as a file: a benchmark of an hour that is stopped leaves them."""
+
+    settings: Asked
+    file: Path | None
+    rows: list[Row] = field(default_factory=list)
+    partitions: int = 0
+    added: Told | None = None
+    written: float = 0.0
+
+    def add(self, line: Row) -> Row:
+        """Keep a row."""
+        self.rows.append(line)
+        self.write(self.rows)
+        return line
+
+    def look(self) -> None:
+        """Show how many partitions are audited, and write rows of these, at most once a minute."""
+        count = sum(1 for _ in self.settings.lake.glob("runs/*/manifest.json"))
+        stepped(PARTITIONS, count, int((sizes(self.settings.rows) * SOME_USABLE >= self.settings.minimum).sum()) + 1)
+        if self.file and self.added and count != self.partitions and time.monotonic() - self.written > KEPT_EVERY_S:
+            self.partitions, self.written = count, time.monotonic()
+            partitions = work.partitions(self.settings.lake)
+            about = [*_by_size(self.settings, partitions), *_estimated(self.settings, partitions, self.added, 0.0)]
+            self.write([*self.rows, *about])
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Write rows as a table of Markdown."""
+        if self.file:
+            self.file.write_text(markdown(rows), encoding="utf-8")
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Rows as a table of Markdown, as docs/scale.md has it."""
+    lines = ["| what | rows | CPU s | MB | found | target |", "| --- | --- | --- | --- | --- | --- |"]
+    for line in rows:
+        target = f"{line['target']}{' (**missed**)' if line['met'] == 'missed' else ''}" if line["target"] else ""
+        about = line["found"] or ("" if line["ratio"] is None else f"{line['ratio']:.1%} of the first run")
+        numbers = (_number(line["rows"], 0), _number(line["cpu_s"], 2), _number(line["peak_mb"], 0))
+        lines.append(f"| {' | '.join((line['what'], *numbers, about, target))} |")
+    return "\n".join(lines) + "\n"
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:,.{digits if value < 10 else 0}f}"
+
+
 def _lines(room: Room) -> Iterator[Row]:
     settings = Asked.of(room)
+    target = room.options.get("--write")
+    journal = Journal(settings, Path(target) if target else None)
+    yield from map(journal.add, _measured(settings, journal))
+
+
+def _measured(settings: Asked, journal: Journal) -> Iterator[Row]:
     sizes(settings.rows)
     Lake(settings.place).require_space(settings.rows * BYTES_A_ROW, "the benchmark")
-    spec, minimum = work.write_spec(settings.place, settings.rows, gcfn=settings.gcfn)
-    added = yield from _delivered(settings)
-    first = yield from _audited(settings, spec, minimum)
+    spec = work.write_spec(settings.place, settings.rows, gcfn=settings.gcfn)
+    journal.added = yield from _delivered(settings)
+    cpu_s = yield from _audited(settings, spec, journal)
     partitions = work.partitions(settings.lake)
     if not partitions:
         raise InfrastructureError(f"no partition of {settings.rows:,} rows was audited; look into {settings.lake}")
     yield from _read(settings, partitions)
     yield from _by_size(settings, partitions)
-    yield from _estimated(settings, minimum, partitions, added, first)
+    yield from _estimated(settings, partitions, journal.added, cpu_s)
 
 
-def _estimated(
-    settings: Asked, minimum: int, partitions: Sequence[Partition], added: Told, first: Told
-) -> Iterator[Row]:
-    """Hours of real years at these rates: all work, the longest task, and the end on two and on sixteen workers."""
-    lenders = [partition for partition in partitions if partition.value != ALL] or list(partitions)
-    every = sum(partition.cpu_s for partition in partitions if partition.value == ALL)
-    overhead = max(first.cpu_s - sum(partition.cpu_s for partition in partitions), 0.0) / len(partitions)
-    for of_year, rows in REAL.items():
-        cost = year(rows, work.USABLE, minimum, lenders)
-        growth = rows / settings.rows
-        delivered, tasks = added.cpu_s * growth, np.append(cost.costs + overhead, every * growth)
-        cpu_s = delivered + float(tasks.sum())
-        ends = (f"{(delivered + makespan(tasks, workers)) / 3600:.1f} h on {workers} workers" for workers in WORKERS)
-        quick = "without the methods that search; " if settings.rows < QUICK else ""
-        longest = (
-            f"the longest task takes {tasks.max() / 3600:.1f} h ({ALL if tasks[-1] == tasks.max() else 'a lender'})"
+def _estimated(settings: Asked, partitions: Sequence[Partition], added: Told, cpu_s: float) -> Iterator[Row]:
+    """Hours of real years on free cores at these rates: all work, the longest task, and the end by workers.
+
+    Args:
+        settings: of the benchmark.
+        partitions: that were audited.
+        added: what the conversion took.
+        cpu_s: CPU seconds of the back-fill, which are more than those of its stages.
+    """
+    lenders = [partition for partition in partitions if partition.value != ALL]
+    every = next((partition for partition in partitions if partition.value == ALL), None)
+    if not lenders or every is None:
+        return
+    audit, share = settings.audit, every.usable / every.rows
+    overhead = max(cpu_s - sum(partition.cpu_s for partition in partitions), 0.0) / len(partitions)
+    for of_year, (rows, institutions) in REAL.items():
+        size = sizes(institutions * MEAN_ROWS)[:institutions] * (rows / (institutions * MEAN_ROWS))
+        of = year(np.round(size).astype(np.int64), share, settings.minimum, audit, lenders)
+        usable, full_spec = round(rows * share), audit.model_copy(update={"by": None})
+        largest = max(lenders, key=lambda partition: partition.usable)
+        cost = expected_cost(full_spec, list(every.steps), usable, [largest.past, every.past])
+        of_steps = dict(
+            zip(every.steps, expected_steps(full_spec, list(every.steps), usable, [every.past]), strict=True)
         )
-        text = f"{len(cost.costs):,} lenders; {quick}{', '.join(ends)}; {longest}"
-        text += f"; {cost.beyond:.0%} of the work is for lenders larger than any of these"
-        yield row(f"{of_year}, estimated", rows, "download to league at these rates", cpu_s=cpu_s, found=text)
+        delivered, tasks = added.cpu_s * rows / settings.rows, of.costs + overhead
+        of_all = sum(of_steps.values()) + overhead
+        named = f"{of_year}, estimated"
+        summary = f"{len(of.costs):,} of {of.lenders:,} lenders, {of.covered:.0%} of the rows"
+        summary += f"; {of.beyond:.0%} of their cost is of lenders larger than any measured"
+        yield row(named, rows, f"{of_year}: every task", cpu_s=delivered + float(tasks.sum()) + of_all, found=summary)
+        for workers in WORKERS:
+            seconds = delivered + makespan(tasks, workers, of_steps, every.waits)
+            met = against(f"{MOST_HOURS[workers]} h", seconds <= MOST_HOURS[workers] * 3600)
+            hours = f"{seconds / 3600:.1f} h"
+            yield row(named, rows, f"{of_year}: on {workers} workers", seconds=seconds, found=hours, **met)
+        longest = max((of_all, f"`{ALL}`"), (float(tasks.max()), "a lender"))
+        summary = f"{longest[1]}, {longest[0] / 3600:.1f} h on one worker"
+        yield row(named, rows, f"{of_year}: longest audit", cpu_s=longest[0], found=summary)
+        seconds, steps = chain(of_steps, every.waits)
+        words = f"{(delivered + seconds) / 3600:.1f} h: conversion, then stages of `{ALL}`"
+        words += f" ({', '.join(steps)})" * (of_year == max(REAL))
+        yield row(named, rows, f"{of_year}: critical path", cpu_s=delivered + seconds, found=words)
+        yield row(named, rows, f"{of_year}: memory of `{ALL}`", peak_mb=cost.peak_mb)
 
 
 def _delivered(settings: Asked) -> Generator[Row, None, Told]:
@@ -138,8 +237,8 @@ def _delivered(settings: Asked) -> Generator[Row, None, Told]:
     return added
 
 
-def _audited(settings: Asked, spec: Path, minimum: int) -> Generator[Row, None, Told]:
-    """Plan, back-fill, back-fill again, league."""
+def _audited(settings: Asked, spec: Path, journal: Journal) -> Generator[Row, None, float]:
+    """Plan, back-fill, back-fill again, league; gives the CPU seconds of the back-fill."""
     years, lake = ["--years", str(YEAR)], ["--lake", str(settings.lake), "--json"]
     planned = work.evenhand(["plan", str(spec), *years, *lake])
     yield _told(settings, planned, "plan")
@@ -153,35 +252,46 @@ def _audited(settings: Asked, spec: Path, minimum: int) -> Generator[Row, None, 
             )
             runner = ["--runner", "dask", "--address", address]
         command = ["backfill", str(spec), *years, *runner, *lake]
-        first = yield from _filled(settings, command, pids, minimum)
+        cpu_s = yield from _filled(settings, command, pids, journal)
         again = work.evenhand(command, pids)
-    partitions, share = work.partitions(settings.lake), again.cpu_s / first.cpu_s
+    partitions, share = work.partitions(settings.lake), again.cpu_s / cpu_s
     target = at_most(share, MOST_RESUMED) if len(partitions) >= FEWEST_RESUMED else {}
     yield _told(settings, again, "backfill again: nothing left", ratio=share, **target)
     if sum(partition.value != ALL for partition in partitions) > 1:  # one lender is beside nobody
         yield _told(settings, work.evenhand(["league", str(spec), "--year", str(YEAR), *lake]), "league")
     if settings.kill:
         yield _compared(settings, spec)
-    return first
+    yield from _disk(settings)
+    return cpu_s
 
 
-def _filled(settings: Asked, command: Sequence[str], pids: Sequence[int], minimum: int) -> Generator[Row, None, Told]:
+def _filled(
+    settings: Asked, command: Sequence[str], pids: Sequence[int], journal: Journal
+) -> Generator[Row, None, float]:
     """The first back-fill; with --kill one of its workers is killed in the middle, and the back-fill then continues."""
-    middle = max(1, int((sizes(settings.rows) >= 2 * minimum).sum()) // 2)
+    middle = max(1, int((sizes(settings.rows) >= 2 * settings.minimum).sum()) // 2)
     kill = Kill(settings.lake, middle) if settings.kill else None
     ended = (*work.ENDED, ExitCode.INFRASTRUCTURE) if kill else work.ENDED
-    first = work.evenhand(command, pids, kill, ended)
+    first = work.evenhand(command, pids, kill, ended, journal.look)
     parts = work.partitions(settings.lake)
-    summary = f"{len(parts)} partitions, {settings.workers} workers ({settings.runner})"
-    if kill:
-        summary += f", one killed after {middle}"
-        on = work.evenhand(command, pids)
-        yield _told(
-            settings, on, "the same command, gone on with", found=f"{len(work.partitions(settings.lake))} partitions"
-        )
+    hours = f"{first.seconds / 3600:.2f} h on {settings.workers} workers ({settings.runner})"
+    summary = f"{len(parts)} partitions, {hours}" + (f"; the worker of {kill.value or 'none'} killed" if kill else "")
     met = at_most(first.peak_mb, MOST_MB, " MB")
     yield _told(settings, first, "backfill: every partition", found=summary, **met)
-    return first
+    if not kill:
+        return first.cpu_s
+    on = work.evenhand(command, pids, look=journal.look)
+    summary = f"{len(work.partitions(settings.lake))} partitions"
+    yield _told(settings, on, "the same command, gone on with", found=summary)
+    return first.cpu_s + on.cpu_s
+
+
+def _disk(settings: Asked) -> Iterator[Row]:
+    """Megabytes of the lake: the year, and what partitions leave."""
+    parts = len(work.partitions(settings.lake))
+    of_year, every = work.disk_mb(settings.lake / "vintages"), work.disk_mb(settings.lake)
+    summary = f"{of_year / settings.rows * 1e6:,.0f} MB a million rows, {(every - of_year) / parts:,.1f} MB a partition"
+    yield row(DRAWN, settings.rows, "disk", found=summary)
 
 
 def _compared(settings: Asked, spec: Path) -> Row:
@@ -208,12 +318,12 @@ def _read(settings: Asked, partitions: Sequence[Partition]) -> Iterator[Row]:
     """What it takes to read the rows of partitions."""
     every = [partition for partition in partitions if partition.value == ALL]
     for partition in every:
-        a_million = partition.stages["ingest"] / partition.rows * 1e6
+        a_million = partition.steps["ingest"] / partition.rows * 1e6
         met = at_most(a_million, MOST_INGEST_S, " CPU s a million rows") if settings.rows >= QUICK else {}
-        rate = _a_million(settings, partition.stages["ingest"])
-        yield row(DRAWN, partition.rows, "ingest of every row", cpu_s=partition.stages["ingest"], found=rate, **met)
-        met = at_most(partition.ingest_mb, MOST_INGEST_MB, " MB")
-        yield row(DRAWN, partition.rows, "its memory", peak_mb=partition.ingest_mb, **met)
+        rate = _a_million(settings, partition.steps["ingest"])
+        yield row(DRAWN, partition.rows, "ingest of every row", cpu_s=partition.steps["ingest"], found=rate, **met)
+        met = at_most(partition.peaks["ingest"], MOST_INGEST_MB, " MB")
+        yield row(DRAWN, partition.rows, "its memory", peak_mb=partition.peaks["ingest"], **met)
     lenders = sorted(
         (partition for partition in partitions if partition.value != ALL), key=lambda partition: partition.rows
     )
@@ -251,7 +361,7 @@ def _by_size(settings: Asked, partitions: Sequence[Partition]) -> Iterator[Row]:
         }
         rows = round(_mean([partition.rows for partition in of]))
         yield row(DRAWN, rows, name, cpu_s=cpu_s, **figures, found=f"mean of {len(of)}", **met)
-    reports = _mean([partition.stages["report"] for partition in lenders]) if lenders else 0.0
+    reports = _mean([partition.steps["report"] for partition in lenders]) if lenders else 0.0
     met = at_most(reports, MOST_REPORT_S, " CPU s")
     yield row(DRAWN, None, "short report of a lender", cpu_s=reports, found=f"mean of {len(lenders)}", **met)
 
@@ -277,6 +387,6 @@ BENCH = Bench(
     why="with fewer no lender has rows enough to be audited",
     memory_mb=FREE_MB,
     disk=0,
-    takes=("--gcfn", "--kill", "--runner", "--workers"),
+    takes=("--gcfn", "--kill", "--runner", "--workers", "--write"),
     of_any_size=True,
 )

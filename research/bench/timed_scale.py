@@ -5,13 +5,12 @@ import json
 import os
 import resource
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,14 +22,18 @@ import psutil
 import pyarrow as pa
 import yaml
 
+from flows.partitions.attempts import YearState
+from flows.partitions.year_plan import Past, expected_steps
 from research.benchmark import answer, peak_mb, timed
 from research.figures import shipped
+from schemas.audit.partition import ALL
+from schemas.audit.spec import AuditSpec
 from schemas.errors import InfrastructureError
 from schemas.terms import ExitCode
 from tasks.ingest.hmda.canonical import literal
-from tasks.ingest.synthetic.algorithm.twin import sizes
 from tasks.ingest.synthetic.twin_files import write_nation
-from tasks.numerics.arrays import Floats
+from tasks.lake.store import stage_runs
+from tasks.numerics.arrays import Floats, Longs
 
 # --------------------------------------------------------------------------------------------------------------------
 # Watches processes while they work: CPU seconds and the highest memory of each, and of all that they start.
@@ -39,8 +42,6 @@ from tasks.numerics.arrays import Floats
 
 
 _EVERY_S = 0.25
-_WORKS = "spawn_main"
-"""Stands in the command line of a process that a pool or a nanny started to work."""
 
 
 @dataclass
@@ -74,16 +75,12 @@ class Watch:
             first = self._cpu[key][0] if key in self._cpu else used if begun else 0.0
             self._cpu[key] = first, used
 
-    def working(self) -> psutil.Process | None:
-        """Of the processes that a pool or a nanny started to work, the one that has worked most."""
-        busy_processes = []
-        for process in self._family():
-            try:
-                if any(_WORKS in word for word in process.cmdline()):
-                    busy_processes.append((sum(process.cpu_times()[:2]), process))
-            except psutil.Error:
-                continue
-        return max(busy_processes, key=lambda pair: pair[0])[1] if busy_processes else None
+    def killed(self, pid: int) -> bool:
+        """Kill one of the processes by SIGKILL; whether it is one of them."""
+        process = next((process for process in self._family() if process.pid == pid), None)
+        if process is not None:
+            process.kill()
+        return process is not None
 
     def _family(self) -> Iterator[psutil.Process]:
         for pid in self.roots:
@@ -208,7 +205,7 @@ def _wait(address: str, workers: int, place: Path) -> None:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# What a national year costs, from partitions that were measured: each of its lenders at the rate of one as large.
+# What a national year costs, from partitions that were measured: by the rule of ``evenhand plan``, step by step.
 
 
 @dataclass(frozen=True)
@@ -218,67 +215,125 @@ class Partition:
     value: str
     run: str
     rows: int
-    cpu_s: float
-    """Of all its stages."""
+    usable: int
     seconds: float
-    peak_mb: float
-    ingest_mb: float
-    stages: dict[str, float]
-    """Stage -> CPU seconds, of all its steps together."""
+    steps: dict[str, float]
+    """Step -> CPU seconds."""
+    peaks: dict[str, float]
+    """Step -> the most memory, in MB."""
+    waits: dict[str, tuple[str, ...]]
+    """Step -> steps whose tables it reads."""
+
+    @property
+    def cpu_s(self) -> float:
+        """Of all its steps."""
+        return sum(self.steps.values())
+
+    @property
+    def peak_mb(self) -> float:
+        """The highest memory of a step."""
+        return max(self.peaks.values())
+
+    @property
+    def past(self) -> Past:
+        """What a forecast uses of it."""
+        return Past(self.usable, self.steps, self.peaks)
 
 
 @dataclass(frozen=True)
 class Year:
     """The estimate for a year."""
 
+    lenders: int
+    """Of the year, with few rows or many."""
+    covered: float
+    """Share of the rows that is of lenders with rows enough."""
     costs: Floats
-    """CPU seconds of the audit of each lender that has rows enough."""
+    """``(n,)`` CPU seconds of the audit of each lender that has rows enough, the largest first."""
     beyond: float
     """Share of them that is for lenders larger than any that was measured."""
 
 
-def year(rows: int, usable: float, minimum: int, measured: Sequence[Partition]) -> Year:
-    """The estimate for a year of so many rows.
+def year(size: Longs, usable: float, minimum: int, spec: AuditSpec, measured: Sequence[Partition]) -> Year:
+    """The estimate for lenders of a year.
 
-    Between two partitions that were measured the cost lies on the line between their logarithms; a larger lender costs
-    in proportion to its rows, which is too much where a sample of it is asked; a smaller one costs as the smallest.
+    Each lender costs what ``evenhand plan`` expects after runs of the measured ones, of those of about equal rows the
+    mean.
 
     Args:
-        rows: of the year.
+        size: ``(k,)`` rows of each lender.
         usable: share of the rows that can be used.
         minimum: of usable rows, that a lender needs.
-        measured: partitions, at least one.
+        spec: of the audits.
+        measured: lenders, at least one.
     """
-    size = sizes(rows).astype(np.float64)
-    size = size[size * usable >= minimum]
-    costs = of_rows(size, measured)
-    largest = max(partition.rows for partition in measured)
-    return Year(costs, float(costs[size > largest].sum() / costs.sum()) if len(size) else 0.0)
+    chosen, past = size[size * usable >= minimum], classes(measured)
+    expected = {n: sum(expected_steps(spec, list(measured[0].steps), n, past)) for n in _usable(chosen, usable)}
+    costs = np.array([expected[n] for n in _usable(chosen, usable)], dtype=np.float64)
+    largest = max(partition.usable for partition in measured)
+    beyond = float(costs[chosen * usable > largest].sum() / costs.sum()) if len(costs) else 0.0
+    return Year(len(size), float(chosen.sum() / size.sum()), costs, beyond)
 
 
-def makespan(costs: Floats, workers: int) -> float:
+def _usable(size: Longs, usable: float) -> list[int]:
+    return [round(rows * usable) for rows in size.tolist()]
+
+
+def classes(measured: Sequence[Partition]) -> list[Past]:
+    """The mean of partitions of about equal usable rows, by the size: four classes for twice the rows."""
+    by_size: dict[int, list[Partition]] = {}
+    for partition in measured:
+        by_size.setdefault(round(4 * np.log2(max(partition.usable, 1))), []).append(partition)
+    return [_mean(by_size[key]) for key in sorted(by_size)]
+
+
+def _mean(of: Sequence[Partition]) -> Past:
+    steps = {step: float(np.mean([partition.steps.get(step, 0.0) for partition in of])) for step in of[0].steps}
+    peaks = {step: float(np.mean([partition.peaks.get(step, 0.0) for partition in of])) for step in of[0].steps}
+    return Past(round(float(np.mean([partition.usable for partition in of]))), steps, peaks)
+
+
+def chain(seconds: Mapping[str, float], waits: Mapping[str, Sequence[str]]) -> tuple[float, list[str]]:
+    """The longest chain of steps that wait for each other: its seconds, and its steps in order.
+
+    Args:
+        seconds: of each step, in the order of the plan.
+        waits: step -> earlier steps that it waits for.
+    """
+    ends: dict[str, tuple[float, list[str]]] = {"": (0.0, [])}
+    for step, took in seconds.items():
+        before = max((ends[name] for name in (*waits.get(step, ()), "") if name in ends), key=lambda end: end[0])
+        ends[step] = before[0] + took, [*before[1], step]
+    return max(ends.values(), key=lambda end: end[0])
+
+
+def makespan(
+    costs: Floats,
+    workers: int,
+    stages: Mapping[str, float] | None = None,
+    waits: Mapping[str, Sequence[str]] | None = None,
+) -> float:
     """Seconds until the last task ends, where each free worker takes the longest task that is left.
 
     Args:
         costs: ``(n,)`` seconds of each task.
         workers: at least one.
+        stages: seconds of the stages of one more audit; a stage that may start goes before all tasks.
+        waits: stage -> stages that it waits for.
     """
-    ends = [0.0] * workers
-    for cost in np.sort(costs)[::-1]:
-        heapq.heapreplace(ends, ends[0] + float(cost))
-    return max(ends)
-
-
-def of_rows(rows: Floats, measured: Sequence[Partition]) -> Floats:
-    """``(n,)`` CPU seconds of lenders with so many rows ``(n,)``; of partitions of about equal rows the mean counts."""
-    by_size: dict[int, list[Partition]] = {}
-    for partition in measured:
-        by_size.setdefault(round(4 * np.log2(max(partition.rows, 1))), []).append(partition)
-    classes = [by_size[key] for key in sorted(by_size)]
-    at = np.array([np.mean([partition.rows for partition in of]) for of in classes])
-    cost = np.array([np.mean([partition.cpu_s for partition in of]) for of in classes])
-    cost_of_rows: Floats = np.exp(np.interp(np.log(rows), np.log(at), np.log(cost)))
-    return np.where(rows > at[-1], cost[-1] * rows / at[-1], cost_of_rows)
+    remaining, tasks = dict(stages or {}), sorted(costs.tolist())
+    at_work: list[tuple[float, str]] = []
+    now, done = 0.0, set[str]()
+    while True:
+        ready = [name for name in remaining if done.issuperset((waits or {}).get(name, ()))]
+        for name in sorted(ready, key=remaining.__getitem__, reverse=True)[: workers - len(at_work)]:
+            heapq.heappush(at_work, (now + remaining.pop(name), name))
+        while tasks and len(at_work) < workers:
+            heapq.heappush(at_work, (now + tasks.pop(), ""))
+        if not at_work:
+            return now
+        now, name = heapq.heappop(at_work)
+        done.add(name)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -291,8 +346,6 @@ YEAR, SEED = 2022, 23
 SPEC, LENDER = "spec.yaml", "lender_id"
 QUICK = 100_000
 """Below so many rows the methods that search are left out, and lenders with fewer rows are audited."""
-USABLE = 0.74
-"""Share of the drawn rows with a decision."""
 _READ = (
     *(LENDER, "action_taken", "derived_race", "income_usd", "property_value_usd", "loan_amount_usd"),
     *("debt_to_income_ratio", "ltv_ratio", "loan_purpose"),
@@ -300,6 +353,7 @@ _READ = (
 """Columns that the spec names."""
 _LEFT_OUT = ("fgce", "cst", "gcfn", "raguel")
 ENDED = (ExitCode.WITHIN, ExitCode.OUTSIDE, ExitCode.INCONCLUSIVE)
+_LOOK_S = 10
 _SAID = 2_000
 """Letters of what a command that failed wrote."""
 
@@ -314,17 +368,26 @@ class Told:
     peak_mb: float
 
 
-@dataclass(frozen=True)
+@dataclass
 class Kill:
-    """When a worker is killed in the middle."""
+    """When the worker of a lender is killed in the middle."""
 
     lake: Path
     after: int
     """Partitions that are measured."""
+    value: str = ""
+    """The partition that it was at work on; empty before."""
 
-    def due(self) -> bool:
-        """Whether as many are."""
-        return sum(1 for _ in self.lake.glob("stages/measure/*/partition.json")) >= self.after
+    def look(self, watches: Sequence[Watch]) -> None:
+        """Kill a worker that has begun with a lender, once as many are measured."""
+        if sum(1 for _ in self.lake.glob("stages/measure/*/partition.json")) < self.after:
+            return
+        for file in self.lake.glob("backfills/*/*/*/*.json"):
+            record = json.loads(file.read_bytes())
+            running = record["state"] == YearState.RUNNING and record["value"] != ALL and record["stage"]
+            if running and any(watch.killed(record["pid"]) for watch in watches):
+                self.value = record["value"]
+                return
 
 
 def draw(place: str, rows: str) -> dict[str, Any]:
@@ -348,12 +411,11 @@ def read(applications: str, lender: str) -> dict[str, Any]:
     return {"rows": table.num_rows, **best, "peak_mb": peak_mb()}
 
 
-def write_spec(place: Path, rows: int, *, gcfn: bool) -> tuple[Path, int]:
-    """Writes the audit spec of the year, one audit a lender; gives its place and the least rows of a lender."""
+def write_spec(place: Path, rows: int, *, gcfn: bool) -> Path:
+    """Writes the audit spec of the year, one audit a lender; gives its place."""
     spec = yaml.safe_load(shipped("audits/hmda.yaml").read_text(encoding="utf-8"))
-    minimum = 500 if rows >= QUICK else 100
     spec |= {"name": "national", "title": "National year, drawn", "year": YEAR}
-    spec |= {"by": {"column": LENDER, "minimum": minimum}}
+    spec |= {"by": {"column": LENDER, "minimum": 500 if rows >= QUICK else 100}}
     if not gcfn:
         spec["methods"]["gcfn"] = None
     if rows < QUICK:
@@ -361,11 +423,15 @@ def write_spec(place: Path, rows: int, *, gcfn: bool) -> tuple[Path, int]:
         spec["bootstrap"] = {"draws": 200}
     file = place / SPEC
     file.write_text(yaml.safe_dump(spec, sort_keys=False), encoding="utf-8")
-    return file, minimum
+    return file
 
 
 def evenhand(
-    words: Sequence[str], workers: Sequence[int] = (), kill: Kill | None = None, ended: Sequence[int] = ENDED
+    words: Sequence[str],
+    workers: Sequence[int] = (),
+    kill: Kill | None = None,
+    ended: Sequence[int] = ENDED,
+    look: Callable[[], None] | None = None,
 ) -> Told:
     """Runs a command as a user runs it.
 
@@ -374,6 +440,7 @@ def evenhand(
         workers: processes elsewhere that work for it.
         kill: when one of the processes that work is killed with SIGKILL; the command itself never is.
         ended: exit codes with which it has done what was asked for.
+        look: called every few seconds meanwhile.
 
     Raises:
         InfrastructureError: it ended in another way; the message has its own words.
@@ -386,7 +453,7 @@ def evenhand(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     with watched(workers) as elsewhere, watched([process.pid]) as own_watch:
-        out, err = _communicated(process, (elsewhere, own_watch), kill)
+        out, err = _communicated(process, (elsewhere, own_watch), kill, look)
     seconds = time.perf_counter() - clock
     if process.returncode not in ended:
         raise InfrastructureError(
@@ -401,16 +468,19 @@ def _children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _communicated(process: "subprocess.Popen[str]", watches: Sequence[Watch], kill: Kill | None) -> tuple[str, str]:
+def _communicated(
+    process: "subprocess.Popen[str]", watches: Sequence[Watch], kill: Kill | None, look: Callable[[], None] | None
+) -> tuple[str, str]:
+    looked = time.monotonic()
     while True:
         try:
-            return process.communicate(timeout=0.2 if kill else None)
+            return process.communicate(timeout=0.2 if kill or look else None)
         except subprocess.TimeoutExpired:
-            working_processes = [watch.working() for watch in watches] if kill and kill.due() else []
-            worker = next((process for process in working_processes if process is not None), None)
-            if worker is not None:
-                worker.send_signal(signal.SIGKILL)
-                kill = None
+            if kill is not None and not kill.value:
+                kill.look(watches)
+            if look is not None and time.monotonic() - looked > _LOOK_S:
+                look()
+                looked = time.monotonic()
 
 
 def partitions(lake: Path) -> list[Partition]:
@@ -419,19 +489,31 @@ def partitions(lake: Path) -> list[Partition]:
     return [_partition(manifest) for manifest in manifests if manifest.get("partition")]
 
 
+def disk_mb(folder: Path) -> float:
+    """Megabytes of the files in a folder."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
+
+
 def _partition(manifest: Mapping[str, Any]) -> Partition:
-    stages: dict[str, float] = {}
-    for partition, record in zip(manifest["partitions"], manifest["lineage"], strict=True):
-        stages[partition["stage"]] = stages.get(partition["stage"], 0.0) + record["cpu_seconds"]
+    rows = list(stage_runs(manifest))
+    writers = {
+        table["path"]: row["stage"]
+        for row, partition in zip(rows, manifest["partitions"], strict=True)
+        for table in partition["tables"]
+    }
+    waits = {
+        row["stage"]: tuple({writers[table["path"]]: 0 for table in record["inputs"] if table["path"] in writers})
+        for row, record in zip(rows, manifest["lineage"], strict=True)
+    }
     return Partition(
         value=manifest["partition"]["value"],
         run=manifest["run"],
-        rows=manifest["lineage"][0]["rows"]["in"],
-        cpu_s=sum(stages.values()),
-        seconds=sum(record["seconds"] for record in manifest["lineage"]),
-        peak_mb=max(record["peak_memory_mb"] for record in manifest["lineage"]),
-        ingest_mb=manifest["lineage"][0]["peak_memory_mb"],
-        stages=stages,
+        rows=rows[0]["rows_in"],
+        usable=rows[0]["rows_out"],
+        seconds=sum(row["seconds"] for row in rows),
+        steps={row["stage"]: row["cpu_seconds"] for row in rows},
+        peaks={row["stage"]: row["peak_memory_mb"] for row in rows},
+        waits=waits,
     )
 
 

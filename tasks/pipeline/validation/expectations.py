@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import sqlalchemy as sa
+from great_expectations.compatibility.pydantic import PrivateAttr
 from great_expectations.core.metric_domain_types import MetricDomainTypes
 from great_expectations.core.metric_function_types import MetricPartialFunctionTypes
 from great_expectations.execution_engine import SqlAlchemyExecutionEngine
@@ -166,7 +167,20 @@ def _paired(columns: Sequence[str], counts: Sequence[int]) -> dict[str, tuple[in
     return dict(zip(columns, zip(counts[: len(columns)], counts[len(columns) :], strict=True), strict=True))
 
 
-class ExpectColumnsToHaveNoMissingValues(BatchExpectation):  # type: ignore[misc]  # the library has no types
+class OwnExpectation(BatchExpectation):  # type: ignore[misc]  # the library has no types
+    """Makes its configuration once: Great Expectations reads it some 25 times a table, and would make it each time."""
+
+    _made: Any = PrivateAttr(default=None)
+
+    @property
+    def configuration(self) -> Any:
+        """Type and arguments, which do not change."""
+        if self._made is None:
+            self._made = super().configuration
+        return self._made
+
+
+class ExpectColumnsToHaveNoMissingValues(OwnExpectation):
     """That columns have a value in every row."""
 
     columns: list[str]
@@ -179,7 +193,7 @@ class ExpectColumnsToHaveNoMissingValues(BatchExpectation):  # type: ignore[misc
         return _result({name: (rows, number) for name, number in zip(self.columns, absent, strict=True)})
 
 
-class ExpectColumnsToBeBetween(BatchExpectation):  # type: ignore[misc]  # the library has no types
+class ExpectColumnsToBeBetween(OwnExpectation):
     """That values of columns are within limits, ``min_value`` and ``max_value`` by column."""
 
     bounds: dict[str, dict[str, float]]
@@ -191,7 +205,7 @@ class ExpectColumnsToBeBetween(BatchExpectation):  # type: ignore[misc]  # the l
         return _result(_paired(list(self.bounds), metrics[OUTSIDE]))
 
 
-class ExpectColumnsToBeInSets(BatchExpectation):  # type: ignore[misc]  # the library has no types
+class ExpectColumnsToBeInSets(OwnExpectation):
     """That values of columns are in the set of their column."""
 
     value_sets: dict[str, list[str]]
@@ -203,7 +217,7 @@ class ExpectColumnsToBeInSets(BatchExpectation):  # type: ignore[misc]  # the li
         return _result(_paired(list(self.value_sets), metrics[NOT_IN]))
 
 
-class ExpectColumnToListNoTerms(BatchExpectation):  # type: ignore[misc]  # the library has no types
+class ExpectColumnToListNoTerms(OwnExpectation):
     """That no row's column lists one of the terms, between commas; each term has what it means."""
 
     column: str
@@ -217,7 +231,7 @@ class ExpectColumnToListNoTerms(BatchExpectation):  # type: ignore[misc]  # the 
         return _result({term: (rows, number) for term, number in zip(self.terms, listed, strict=True)})
 
 
-class ExpectTableKeyToBeUnique(BatchExpectation):  # type: ignore[misc]  # the library has no types
+class ExpectTableKeyToBeUnique(OwnExpectation):
     """That no two rows have the same key; rows without any value of it are not compared."""
 
     columns: list[str]
@@ -229,7 +243,7 @@ class ExpectTableKeyToBeUnique(BatchExpectation):  # type: ignore[misc]  # the l
         return _result({", ".join(self.columns): tuple(metrics[REPEATED])}, rows=True)
 
 
-class ExpectTableColumnsToHaveTypes(BatchExpectation):  # type: ignore[misc]  # the library has no types
+class ExpectTableColumnsToHaveTypes(OwnExpectation):
     """That columns have types of DuckDB, by name."""
 
     types: dict[str, str]

@@ -1,21 +1,21 @@
 """``evenhand bench scale``: processes under watch, the estimate, and the whole of it on a small year."""
 
 import json
-import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
-from conftest import evenhand
+from conftest import REPOSITORY, evenhand
 
 from research.bench import scale, timed_scale
 from research.bench import timed_scale as work
-from research.bench.timed_scale import Partition, makespan, of_rows, watched, year
+from research.bench.timed_scale import Partition, chain, makespan, watched, year
 from schemas.errors import InfrastructureError, SpecError
-from tasks.ingest.synthetic.algorithm.twin import sizes
 
+NOTHING = work.Told("", 0.0, 0.0, 0.0)
 WORKING = """
 import time
 held = bytearray(120_000_000)
@@ -24,8 +24,16 @@ time.sleep(0.4)
 """
 
 
-def partition(rows: int, cpu_s: float) -> Partition:
-    return Partition(str(rows), "run", rows, cpu_s, cpu_s, 900.0, 400.0, {"ingest": 0.1, "report": 0.2})
+def partition(usable: int, cpu_s: float, value: str = "") -> Partition:
+    steps = {"ingest": 0.1 * cpu_s, "adjust": 0.7 * cpu_s, "report": 0.2 * cpu_s}
+    waits: dict[str, tuple[str, ...]] = {"adjust": ("ingest",), "report": ("ingest",)}
+    return Partition(value or str(usable), "run", 2 * usable, usable, cpu_s, steps, dict.fromkeys(steps, 900.0), waits)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> scale.Asked:
+    work.write_spec(tmp_path, scale.ROWS, gcfn=False)
+    return scale.Asked(tmp_path, scale.ROWS, 2, "processes", gcfn=False, kill=False)
 
 
 def test_memory_and_time_of_a_process_and_of_its_children_are_seen() -> None:
@@ -48,31 +56,71 @@ def test_what_was_used_before_the_watch_does_not_count() -> None:
     assert watch.cpu_s < 0.4
 
 
-def test_of_the_processes_that_work_the_one_that_has_worked_most_is_killed() -> None:
-    code = (
-        "import multiprocessing, time\n"
-        "started = multiprocessing.get_context('spawn').Process(target=time.sleep, args=(60,))\n"
-        "started.start()\nstarted.join()\nprint(started.exitcode)"
-    )
-    process = psutil.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    with watched([process.pid]) as watch:
-        while (worker := watch.working()) is None:
-            time.sleep(0.1)
-        worker.kill()
-        out, _ = process.communicate()
-    assert worker.pid != process.pid
-    assert out.strip() == "-9"
+def test_the_worker_of_a_lender_is_killed_once_enough_are_measured(tmp_path: Path) -> None:
+    process, other = (psutil.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) for _ in range(2))
+    kill = work.Kill(tmp_path, 1)
+    for value, pid, state in (("all", other.pid, "running"), ("A", other.pid, "done"), ("B", process.pid, "running")):
+        file = tmp_path / "backfills" / "national" / "2022" / value / "0001.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps({"value": value, "pid": pid, "state": state, "stage": "adjust"}), encoding="utf-8")
+    with watched([process.pid]) as watch, watched([other.pid]) as beside:
+        kill.look([beside, watch])
+        assert kill.value == ""
+        (tmp_path / "stages" / "measure" / "key").mkdir(parents=True)
+        (tmp_path / "stages" / "measure" / "key" / "partition.json").touch()
+        kill.look([beside, watch])
+    assert kill.value == "B"
+    assert process.wait() == -9
+    assert other.poll() is None
+    other.kill()
+    other.wait()
 
 
-def test_a_lender_costs_what_one_as_large_took_and_a_larger_one_by_its_rows() -> None:
+def test_a_lender_costs_what_plan_expects_after_those_that_were_measured(settings: scale.Asked) -> None:
     measured = [partition(1_000, 10.0), partition(1_010, 14.0), partition(16_000, 48.0)]
-    assert of_rows(np.array([500.0, 1_005.0, 4_010.0, 16_000.0, 160_000.0]), measured) == pytest.approx(
-        [12.0, 12.0, 24.0, 48.0, 480.0], rel=0.01
-    )
-    estimate = year(2_000_000, 0.5, 500, measured)
-    assert len(estimate.costs) == (sizes(2_000_000) >= 1_000).sum()
-    assert 0.5 < estimate.beyond < 1.0
-    assert estimate.costs.sum() > 12.0 * len(estimate.costs)
+    size = np.array([160_000, 32_000, 8_020, 2_010, 999])
+    estimate = year(size, 0.5, 500, settings.audit, measured)
+    assert estimate.costs == pytest.approx([48.0 * 1.25**0.6 * 4, 48.0, 24.0, 12.0], rel=0.01)  # a bend at 20,000
+    assert estimate.lenders == 5
+    assert estimate.covered == pytest.approx(size[:-1].sum() / size.sum())
+    assert estimate.beyond == pytest.approx(estimate.costs[0] / estimate.costs.sum())
+
+
+def test_the_longest_chain_follows_the_steps_that_wait() -> None:
+    seconds = {"ingest": 1.0, "connect": 5.0, "mediate": 2.0, "detect": 4.0, "report": 1.0}
+    waits = {"connect": ["ingest"], "mediate": ["ingest"], "detect": ["mediate"], "report": ["connect", "detect"]}
+    assert chain(seconds, waits) == (8.0, ["ingest", "mediate", "detect", "report"])
+
+
+def test_real_years_are_all_their_rows_and_end_with_their_longest_task(settings: scale.Asked) -> None:
+    every = partition(1_000_000, 1_000.0, "all")
+    added = work.Told("", 1.0, 20.0, 500.0)
+    measured = [partition(1_000, 10.0), partition(100_000, 400.0), every]
+    rows = {line["what"]: line for line in scale._estimated(settings, measured, added, 1_440.0)}
+    growth = 16_080_210 / 2_000_000
+    assert rows["2022: longest audit"]["cpu_s"] == pytest.approx(1_000 * growth + 10, rel=1e-4)  # 10 a partition beside
+    assert rows["2022: longest audit"]["found"].startswith("`all`, ")
+    assert rows["2022: critical path"]["cpu_s"] == pytest.approx((20 + 800) * growth, rel=1e-4)
+    assert "stages of `all` (ingest, adjust)" in rows["2022: critical path"]["found"]
+    total, two = rows["2022: every task"], rows["2022: on 2 workers"]
+    assert two["seconds"] == pytest.approx((total["cpu_s"] + 20 * growth) / 2, rel=0.01)
+    assert " of 4,460 lenders, " in total["found"]
+    assert rows["2020: every task"]["cpu_s"] > total["cpu_s"]
+
+
+def test_the_page_has_the_table_that_the_command_writes(settings: scale.Asked) -> None:
+    lenders = [partition(usable, 10.0) for usable in (400, 1_000, 4_000, 20_000, 80_000)]
+    measured = [*lenders, partition(1_000_000, 1_000.0, "all")]
+    estimated = scale.markdown([*scale._estimated(settings, measured, NOTHING, 0.0)]).splitlines()
+    page = (REPOSITORY / "docs" / "scale.md").read_text(encoding="utf-8")
+    on_page = page.partition(estimated[0])[2].partition("\n\n")[0].splitlines()[2:]
+    whats = [line.split(" | ")[0].removeprefix("| ") for line in on_page]
+    assert [line.split(" | ")[0].removeprefix("| ") for line in estimated[2:]] == whats[-len(estimated[2:]) :]
+    printed = {row["what"] for row in scale._by_size(settings, measured)}
+    source = Path(scale.__file__).read_text(encoding="utf-8")
+    before = whats[: -len(estimated[2:])]
+    assert len(before) > 10
+    assert [what for what in before if what not in printed and f'"{what}"' not in source] == []
 
 
 def test_a_year_ends_no_earlier_than_its_longest_task() -> None:
@@ -80,12 +128,21 @@ def test_a_year_ends_no_earlier_than_its_longest_task() -> None:
     assert [makespan(costs, workers) for workers in (1, 2, 16)] == [20.0, 10.0, 10.0]
 
 
-def test_a_command_that_fails_is_told_in_its_own_words(tmp_path) -> None:
+def test_stages_of_one_audit_go_first_and_wait_for_each_other() -> None:
+    stages, waits = {"ingest": 2.0, "mediate": 6.0, "adjust": 5.0, "report": 1.0}, {"mediate": ["ingest"]}
+    waits |= {"adjust": ["ingest"], "report": ["mediate", "adjust"]}
+    assert makespan(np.array([]), 1, stages, waits) == 14.0
+    assert makespan(np.array([]), 2, stages, waits) == 9.0
+    assert makespan(np.array([2.0, 3.0]), 2, stages, waits) == 10.0  # 3.0 first, and adjust waits for it
+    assert makespan(np.array([30.0]), 2, stages, waits) == 30.0
+
+
+def test_a_command_that_fails_is_told_in_its_own_words(tmp_path: Path) -> None:
     with pytest.raises(InfrastructureError, match=r"evenhand show ended with 2: evenhand: no lake at"):
         work.evenhand(["show", "none", "--lake", str(tmp_path)])
 
 
-def test_without_dask_the_other_runner_is_named(monkeypatch, tmp_path) -> None:
+def test_without_dask_the_other_runner_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "prefect_dask", None)
     with (
         pytest.raises(InfrastructureError, match=r"evenhand\[dask\]'.*--runner processes"),
@@ -116,7 +173,7 @@ def test_a_small_year_from_the_file_to_the_league() -> None:
     assert rows["partition `all`"]["rows"] == 10_000
     assert rows["league"]["cpu_s"] > 0
     assert rows["backfill again: nothing left"]["ratio"] < 0.5
-    first, second = (each for each in found if each["data"].endswith("estimated"))
-    assert "lenders; " in first["found"]
-    assert "the longest task takes" in first["found"]
-    assert second["cpu_s"] > first["cpu_s"] > 0
+    assert rows["2020: every task"]["cpu_s"] > rows["2022: every task"]["cpu_s"] > 0
+    page = (REPOSITORY / "docs" / "scale.md").read_text(encoding="utf-8")
+    sizes_differ = ("a lender of", "partition ")
+    assert [what for what in rows if f"| {what} | " not in page and not what.startswith(sizes_differ)] == []

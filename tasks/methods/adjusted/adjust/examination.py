@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
@@ -258,7 +258,19 @@ def _clusters(rows: pa.Table, settings: AdjustSettings) -> tuple[Ints | None, st
 # Output: the effect as a row of the ladder, and the tables that states and findings are read from.
 
 
-def effect_of(examined: Examined, rung: int, blocks: tuple[str, ...], ladder: Ladder) -> Effect:
+def effects_of(of: Examination, results: Iterable[Examined], ladder: Ladder) -> Iterator[Effect]:
+    """The judged effects as rows of the ladder; none of a group that only applications without a decision have.
+
+    With those applications there may be more groups than the ladder numbers, so that groups are matched by name.
+    """
+    numbers = {name: number for number, name in enumerate(of.case.applications.groups)}
+    for examined in results:
+        number = numbers.get(of.files.groups[examined.group])
+        if number is not None:
+            yield _effect_of(replace(examined, group=number), of.rung, of.blocks, ladder)
+
+
+def _effect_of(examined: Examined, rung: int, blocks: tuple[str, ...], ladder: Ladder) -> Effect:
     """The judged effect as a row of the ladder, with the support of its rung."""
     support = {(row.rung, row.group): row.comparable for row in ladder.support}.get((rung, examined.group), math.nan)
     base = Effect(

@@ -21,7 +21,7 @@ from schemas.errors import SpecError, nearest
 from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS
 from schemas.tables.readings import ABANDONED, ABANDONED_MEMBERSHIPS, COPIED_ROWS, WRITTEN_BY_ADJUST
 from schemas.terms import DecisionMaker, State, Theory
-from tasks.methods.adjusted.adjust.examination import Examination, Sample, effect_of, tables_of
+from tasks.methods.adjusted.adjust.examination import Examination, Sample, effects_of, tables_of
 from tasks.methods.adjusted.adjust.rows import cases, rows_of, table_of
 from tasks.methods.adjusted.adjust.settings import AdjustSettings, adjust_settings, check_filled
 from tasks.methods.adjusted.algorithm.detection import EFFECT, measure_of
@@ -169,7 +169,7 @@ def observed_by_group(examination: Examination) -> Iterator[tuple[Whose, Given]]
     ladder_settings = settings.ladder.model_copy(update={"estimators": ("lpm",)})
     ladder = climb(case.applications, ladder_settings, settings.level, np.random.default_rng(settings.seed))
     results = examine(examination.files, replace(examination.rules, beside=False, parts=None), examination.rng())
-    ladder = ladder.extended(effect_of(result, examination.rung, examination.blocks, ladder) for result in results)
+    ladder = ladder.extended(effects_of(examination, results, ladder))
     steps = own(ProblemTables.of(rows_of(case, ladder, settings)), LENDER, case.attribute)
     files = examination.files
     numbers = {group: number for number, group in enumerate(files.groups)}

@@ -47,7 +47,7 @@ def adjust(
         SpecError: a control that the spec names has values on one side of the decision alone.
     """
     # these load what fits
-    from tasks.methods.adjusted.adjust.examination import Examination, Sample, effect_of, tables_of, unjudged
+    from tasks.methods.adjusted.adjust.examination import Examination, Sample, effects_of, tables_of, unjudged
     from tasks.methods.adjusted.adjust.rows import (
         cases,
         comparator_rows,
@@ -74,7 +74,7 @@ def adjust(
             ladder = ladder.extended(unjudged(ladder))
         elif case.decision_maker == DecisionMaker.LENDER and (of := Examination.of(case, sample, settings)):
             results = examine(of.files, of.rules, of.rng())
-            ladder = ladder.extended(effect_of(of_group, of.rung, of.blocks, ladder) for of_group in results)
+            ladder = ladder.extended(effects_of(of, results, ladder))
             small = len(of.files.denied) <= CHOICES_ROWS
             chosen = grid(of.files, of.rules) if small and settings.ladder.judged == "expected" else []
             rows = tables_of(of.identity, of.files, results, of.cluster, settings.limits.points, chosen)

@@ -319,6 +319,19 @@ def test_a_linear_difference_far_from_any_probability_is_told_and_ends_no_audit(
     assert all(each.success for each in outcomes)
 
 
+def test_a_group_that_nobody_decided_on_shifts_no_other_group(tmp_path: Path) -> None:
+    text = small_loans(tmp_path)
+    frame = loans(900)
+    frame.loc[frame.index[:3], ["race", "approved"]] = ["a", "withdrawn"]
+    frame.to_csv(tmp_path / "loans.csv", index=False)  # sorted before the others
+    groups = "[{name: race, columns: [race], groups: {a: [a], b: [b], w: [w]}, reference: w}]"
+    tables = audited(text, protected=groups, model__kind="none")
+    ladder = tables["adjusted"].query("estimator == 'expected'").set_index("group")["value"]
+    judged = tables["judged_effects"].set_index("group")["value"]
+    assert set(judged.index) == {"(missing)", "a", "b"}
+    assert ladder.to_dict() == judged.drop("a").to_dict()
+
+
 def test_the_settings_of_the_stage_know_the_order_of_the_blocks(place: Path) -> None:
     asked = adjust_settings(spec_of(place, methods__adjusted="{blocks: {mine: [amount], finances: [income]}}"))
     assert asked is not None
