@@ -23,7 +23,6 @@ from prefect.flow_engine import run_flow_sync
 from prefect.runtime import flow_run
 from prefect.states import Completed
 from prefect.task_runners import TaskRunner
-from prefect.utilities.annotations import quote
 
 from flows.concurrency.tracing import Year, trace_years
 from flows.concurrency.workers import StageCall, end_with_parent
@@ -369,7 +368,7 @@ def one_task(year_task: Asked | StageTask) -> tuple[Any, dict[str, Any]]:
     """The task of a year, of a partition or of a stage of one, and its parameters."""
     if isinstance(year_task, StageTask):
         named_stage = stage_of_partition.with_options(task_run_name=year_task.name)
-        return named_stage, {"spec": year_task.of.year_task.spec, "call": quote(year_task.call())}
+        return named_stage, {"spec": year_task.of.year_task.spec, "call": asdict(year_task.call())}
     named = f"{year_task.spec['name']} {year_task.year} {year_task.value}".rstrip()
     common_parameters = {
         "spec": year_task.spec,
@@ -442,10 +441,10 @@ def audit_of_partition(
 
 
 @task(name="stage", **_TRIED)
-def stage_of_partition(spec: dict[str, Any], call: StageCall) -> dict[str, Any]:
-    """Run one stage of a divided partition; what it wrote is read from the lake."""
+def stage_of_partition(spec: dict[str, Any], call: dict[str, Any]) -> dict[str, Any]:
+    """Run one stage of a divided partition; ``call`` is its ``StageCall``. What it wrote is read from the lake."""
     with _working(spec):
-        return call.run().model_dump(mode="json")
+        return StageCall(**call).run().model_dump(mode="json")
 
 
 def least_divided() -> int:

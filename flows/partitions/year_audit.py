@@ -267,6 +267,7 @@ class StageTask:
             partition = None  # the audit that takes over meets it again, and reports it
         if partition is None:
             self.of.stopped = True
+            tell_run(f"{self.name} did not end: the audit of the partition goes on from what the lake holds", WARNING)
         else:
             self.of.schedule.done[self.at] = partition
             tell_run(f"{self.name}: {stage_words(partition, seconds, lake)}")
