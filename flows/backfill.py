@@ -278,9 +278,12 @@ def _all(tasks: Sequence[Asked], settings: dict[str, Any], lake: str, tell: Call
 
 
 def _divided(remaining: deque[Asked], workers: int) -> list[Divided]:
-    """The partitions whose stages are tasks of their own, the largest first; they leave the others."""
-    large = [year_task for year_task in remaining if year_task.listed and year_task.listed["rows"] >= least_divided()]
-    divided = [parts for year_task in large if (parts := Divided.of(year_task, workers))]
+    """The partitions whose stages are tasks of their own, the largest first; they leave the others.
+
+    One for Dask's large workers is not among them: its stages would wait for each other and keep back what others take.
+    """
+    many = [y for y in remaining if y.listed and y.listed["rows"] >= least_divided() and not y.large]
+    divided = [parts for year_task in many if (parts := Divided.of(year_task, workers))]
     for parts in divided:
         remaining.remove(parts.year_task)
     return divided
