@@ -2,6 +2,7 @@
 
 import logging
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
@@ -24,7 +25,7 @@ from prefect.states import Completed
 from prefect.task_runners import TaskRunner
 
 from flows.concurrency.tracing import Year, trace_years
-from flows.concurrency.workers import end_with_parent
+from flows.concurrency.workers import StageCall, end_with_parent
 from flows.execution import RETRIES, is_transient
 from flows.outcome.alerts import ALERTED
 from flows.outcome.artifacts import Progress, Sheet, announce_changes, show_verdict, unharmed
@@ -35,7 +36,7 @@ from flows.outcome.run_state import announced, concluded
 from flows.partitions.attempts import Attempt, Recorder, YearsFailedError, YearState, latest, lock_of, summed_up
 from flows.partitions.partition_list import Listed, kept_value
 from flows.partitions.runners import at_a_time, shared_cores, task_runner, task_runners_require_restarts
-from flows.partitions.year_audit import audit_partition, audit_year
+from flows.partitions.year_audit import Divided, StageTask, audit_partition, audit_year
 from flows.partitions.year_plan import Asked, Choice, attempts_before, fitted, outlooks
 from flows.partitions.years import given_years
 from flows.runs.given import given_spec
@@ -259,13 +260,14 @@ def _all(tasks: Sequence[Asked], settings: dict[str, Any], lake: str, tell: Call
     if not remaining:
         return
     task_runner(settings, lake)  # says what is amiss with workers
+    workers = at_a_time(settings)
     if remaining[0].listed:
         task_runners_require_restarts(settings)
         remaining = deque(fitted(tasks, settings))
-    ahead = _AHEAD * at_a_time(settings)
-    while remaining:
+    divided = _divided(remaining, workers) if workers > 1 else []
+    while remaining or divided:
         count = len(remaining)
-        lost = _round(remaining, task_runner(settings, lake), tell, ahead)
+        lost = _round(remaining, task_runner(settings, lake), tell, workers, divided)
         if not lost and len(remaining) == count:  # no process could begin
             lost = [remaining.popleft()]
         if lost:
@@ -275,6 +277,18 @@ def _all(tasks: Sequence[Asked], settings: dict[str, Any], lake: str, tell: Call
                 tell(lost_task.ended() or _never_ended(lost_task))
 
 
+def _divided(remaining: deque[Asked], workers: int) -> list[Divided]:
+    """The partitions whose stages are tasks of their own, the largest first; they leave the others.
+
+    One for Dask's large workers is not among them: its stages would wait for each other and keep back what others take.
+    """
+    many = [y for y in remaining if y.listed and y.listed["rows"] >= least_divided() and not y.large]
+    divided = [parts for year_task in many if (parts := Divided.of(year_task, workers))]
+    for parts in divided:
+        remaining.remove(parts.year_task)
+    return divided
+
+
 def _crash_sub_flows() -> None:
     """Mark the sub-flow runs of processes that died; called where none is at work."""
     with unharmed("which years died"), get_client(sync_client=True) as client:
@@ -282,45 +296,82 @@ def _crash_sub_flows() -> None:
 
 
 def _round(
-    remaining: deque[Asked], runner: TaskRunner[Any], tell: Callable[[Attempt], None], ahead: int
+    remaining: deque[Asked],
+    runner: TaskRunner[Any],
+    tell: Callable[[Attempt], None],
+    workers: int,
+    divided: list[Divided] | None = None,
 ) -> list[Asked]:
-    """Audit in parallel, with at most ``ahead`` partitions submitted; returns the partitions with a dead process.
+    """Audit in parallel; returns the partitions with a dead process.
 
-    What was not begun with, because the pool broke, is put back.
+    What was not begun with, because the pool broke, is put back. A few tasks a worker are submitted at most, and one
+    while there are divided partitions: the next of their stages then waits for the first worker that is free.
     """
     raise_if_stopped()
     end_if_leaving()
-    over: SimpleQueue[Asked] = SimpleQueue()
+    divided = [] if divided is None else divided
+    over: SimpleQueue[tuple[Asked | StageTask, float]] = SimpleQueue()
     lost: list[Asked] = []
-    untouched: list[Asked] = []
+    untouched: list[Asked | StageTask] = []
     under_way = 0
     with runner as running, _killing_workers():
-        while remaining or under_way:
-            while remaining and under_way < ahead and not (lost or untouched or leaving()):
-                year_task = remaining.popleft()
+        while remaining or under_way or divided:
+            while under_way < workers * (1 if divided else _AHEAD) and not (lost or untouched or leaving()):
+                if (next_task := _next_task(remaining, divided)) is None:
+                    break
                 try:
-                    with shielded_children(), year_task.where():
-                        future = running.submit(*one_task(year_task))
+                    with shielded_children(), next_task.where():
+                        future = running.submit(*one_task(next_task))
                 except BrokenExecutor:
-                    untouched.append(year_task)
+                    untouched.append(next_task)
                     break
                 under_way += 1
-                future.add_done_callback(lambda _, year_task=year_task: over.put(year_task))
+                if isinstance(next_task, StageTask):
+                    next_task.of.at_work.add(next_task.at)
+                began = time.perf_counter()
+                future.add_done_callback(lambda _, ended=(next_task, began): over.put(ended))
             if not under_way:
                 end_if_leaving()
                 break
-            year_task, under_way = over.get(), under_way - 1
-            record = year_task.ended()
+            (ended_task, began), under_way = over.get(), under_way - 1
+            if isinstance(ended_task, StageTask):
+                ended_task.ended(time.perf_counter() - began)
+                _whole(remaining, divided)
+                continue
+            record = ended_task.ended()
             if record is not None and record.ended and not record.replaced:
                 tell(record)
             else:
-                (lost if year_task.begun() else untouched).append(year_task)
-    remaining.extendleft(reversed(untouched))
+                (lost if ended_task.begun() else untouched).append(ended_task)
+    for untouched_task in reversed(untouched):
+        if isinstance(untouched_task, StageTask):
+            untouched_task.of.stopped = True
+        else:
+            remaining.appendleft(untouched_task)
+    _whole(remaining, divided)
     return lost
 
 
-def one_task(year_task: Asked) -> tuple[Any, dict[str, Any]]:
-    """The task of a year or of a partition, and its parameters."""
+def _next_task(remaining: deque[Asked], divided: Sequence[Divided]) -> Asked | StageTask | None:
+    """A stage of a divided partition if one may start, else the next partition; None where nothing may."""
+    for parts in divided:
+        if (stage_task := parts.next_stage()) is not None:
+            return stage_task
+    return remaining.popleft() if remaining else None
+
+
+def _whole(remaining: deque[Asked], divided: list[Divided]) -> None:
+    """Put divided partitions first whose stages have all ended: their audit is left."""
+    for parts in [parts for parts in divided if parts.over]:
+        divided.remove(parts)
+        remaining.appendleft(parts.year_task)
+
+
+def one_task(year_task: Asked | StageTask) -> tuple[Any, dict[str, Any]]:
+    """The task of a year, of a partition or of a stage of one, and its parameters."""
+    if isinstance(year_task, StageTask):
+        named_stage = stage_of_partition.with_options(task_run_name=year_task.name)
+        return named_stage, {"spec": year_task.of.year_task.spec, "call": asdict(year_task.call())}
     named = f"{year_task.spec['name']} {year_task.year} {year_task.value}".rstrip()
     common_parameters = {
         "spec": year_task.spec,
@@ -390,6 +441,18 @@ def audit_of_partition(
     with _working(spec):
         partition, audit_spec = Listed(**listed), validated(AuditSpec, spec)
         return audit_partition(audit_spec, year, partition, Lake(lake), conditions, force).model_dump(mode="json")
+
+
+@task(name="stage", **_TRIED)
+def stage_of_partition(spec: dict[str, Any], call: dict[str, Any]) -> dict[str, Any]:
+    """Run one stage of a divided partition; ``call`` is its ``StageCall``. What it wrote is read from the lake."""
+    with _working(spec):
+        return StageCall(**call).run().model_dump(mode="json")
+
+
+def least_divided() -> int:
+    """Rows from which on each stage of a partition is a task of its own, where several run at the same time."""
+    return 10 * least_rows()
 
 
 def least_rows() -> int:

@@ -115,7 +115,7 @@ class Schedule:
         while True:
             raise_if_stopped()
             for at in self.ready(running)[: self.jobs - len(running)]:
-                running[at] = start(at, inputs(self.steps[at], self._before(at)))
+                running[at] = start(at, inputs(self.steps[at], self.before(at)))
                 running[at].add_done_callback(partial(_put, ended, at))
             if not running:
                 end_if_leaving()
@@ -126,7 +126,7 @@ class Schedule:
             raise self._first_error()
         return [self.done[at] for at in sorted(self.done)]
 
-    def ready(self, running: "dict[int, Running]") -> list[int]:
+    def ready(self, running: Collection[int]) -> list[int]:
         """Steps that may start, longest first, or in the order of the plan; none after an error or while leaving."""
         if self.errors or leaving():
             return []
@@ -138,7 +138,7 @@ class Schedule:
         seconds = self.seconds[at] if self.jobs > 1 else None
         return (float("-inf") if seconds is None else -seconds), at
 
-    def _before(self, at: int) -> list[Partition]:
+    def before(self, at: int) -> list[Partition]:
         """What earlier steps wrote, in the order of the plan: a step reads the same at any number of jobs."""
         return [self.done[place] for place in sorted(self.done) if place < at]
 

@@ -41,7 +41,12 @@ LAKE_AND_RUNS: Final = (
     Setting("EVENHAND_MEMORY", "four fifths of what is free", _RUNS, "memory that an audit may take, such as `6GB`"),
     Setting("EVENHAND_RUNNER", "`processes`", _RUNS, "where years of a back-fill run: `processes`, `threads`, `dask`"),
     Setting("EVENHAND_DASK_ADDRESS", "none", _RUNS, "of the Dask scheduler, such as `tcp://127.0.0.1:8786`"),
-    Setting("EVENHAND_SUB_FLOW_ROWS", "`10000`", _RUNS, "rows from which on the stages of a partition are task runs"),
+    Setting(
+        "EVENHAND_SUB_FLOW_ROWS",
+        "`10000`",
+        _RUNS,
+        "rows from which on the stages of a partition are task runs; ten times as many spread them",
+    ),
     Setting("EVENHAND_GROUP_READ", "`0`", _CLIENTS, "`1`: files of the lake are readable by their group (0640, 0750)"),
     Setting("EVENHAND_BREACH_FAILS", "`0`", _RUNS, "`1`: a breach ends a flow run as FAILED, not as COMPLETED"),
     Setting("EVENHAND_REPORTS_URL", "none", _RUNS, "where people open reports; without it the path is told"),

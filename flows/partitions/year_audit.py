@@ -1,15 +1,21 @@
 """Audits one year or partition of a back-fill."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from logging import WARNING
+from typing import Any, Self
 
 from flows.concurrency.openlineage import followed
-from flows.concurrency.schedule import expected_seconds
-from flows.execution import Execution
+from flows.concurrency.schedule import Schedule, expected_seconds
+from flows.concurrency.workers import StageCall
+from flows.execution import Execution, check_ended
+from flows.outcome.ending import stage_words
 from flows.outcome.run_log import tell_run
 from flows.partitions.attempts import OF_VERDICT, Attempt, Recorder, YearState, recorded
 from flows.partitions.part_spec import spec_of_part
 from flows.partitions.partition_list import Listed
+from flows.partitions.year_plan import Asked, expected_steps
 from flows.partitions.years import not_judged, spec_of_year
 from flows.runs.index import Run, last_run, read_manifest, vintage_words
 from flows.runs.record import (
@@ -24,12 +30,14 @@ from flows.runs.record import (
 from flows.runs.signatures import trusted_signer, verify_run
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
+from schemas.errors import EvenhandError
 from schemas.terms import State
 from tasks.ingest.registry import check_columns
 from tasks.lake.store import Lake
 from tasks.metrics.limits import check_limits
+from tasks.pipeline.registry import validated
 from tasks.pipeline.resources import telling_short_memory
-from tasks.plan import Plan, held
+from tasks.plan import Plan, held, inputs
 
 # --------------------------------------------------------------------------------------------------------------------
 # Audits one year of a back-fill: runs every stage through the lake and keeps the record of the attempt.
@@ -162,3 +170,104 @@ def _end(recorder: Recorder, summary: Summary) -> None:
         few = [f"{row['theory']}: {row['reason']}" for row in wholes if row["state"] == State.INCONCLUSIVE]
         why = "; ".join(few) or "no theory that counts was judged, so that nothing was checked"
     recorder.end(state, summary.exit_code, why)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The stages of a large partition, each a task of its own, so that one partition does not keep one worker for hours.
+#
+# What a stage writes is in the lake. The audit of the partition follows as the last task, finds all of it there, and
+# makes the same run and record as an audit in one task. Where a stage fails or its process dies, that audit takes over
+# from what the lake holds: it tries the stage again, and reports what is wrong with it.
+
+
+@dataclass
+class Divided:
+    """A partition whose stages are tasks; the back-fill begins each as soon as what it reads is there."""
+
+    year_task: Asked
+    planned: Plan
+    schedule: Schedule
+    at_work: set[int] = field(default_factory=set)
+    """Places of the stages that run."""
+    stopped: bool = False
+    """Whether the audit in one task takes over."""
+
+    @classmethod
+    def of(cls, year_task: Asked, workers: int) -> Self | None:
+        """The stages of a partition; None where it cannot be planned, or all is held: its audit says so at once."""
+        spec, lake, partition = (
+            validated(AuditSpec, year_task.spec),
+            Lake(year_task.lake),
+            Listed(**(year_task.listed or {})),
+        )
+        last = last_run(lake, spec.name, year_task.year, partition.value)
+        if last is not None and last.protected and not year_task.force:
+            return None
+        try:
+            of_part = spec_of_part(spec, year_task.year, partition, lake)
+            check_columns(of_part)
+            check_limits(spec)
+            planned = planned_in(lake, of_part)
+            if is_published(lake, planned.run):
+                return None
+            trusted_signer(lake)
+        except EvenhandError:
+            return None
+        seconds = expected_steps(of_part, [step.name for step in planned.steps], partition.usable)
+        return cls(year_task, planned, Schedule(planned.steps, seconds, workers))
+
+    @property
+    def over(self) -> bool:
+        """Whether the audit in one task is all that is left, and no stage runs."""
+        return not self.at_work and (self.stopped or len(self.schedule.done) == len(self.planned.steps))
+
+    def next_stage(self) -> "StageTask | None":
+        """The stage to begin with next, the longest first; None while none may start."""
+        places = [] if self.stopped else self.schedule.ready(self.at_work)
+        return StageTask(self, places[0]) if places else None
+
+
+@dataclass(frozen=True)
+class StageTask:
+    """One stage of a divided partition."""
+
+    of: Divided
+    at: int
+    """Its place in the plan."""
+
+    @property
+    def name(self) -> str:
+        """Partition and stage."""
+        year_task = self.of.year_task
+        return f"{year_task.spec['name']} {year_task.year} {year_task.value} {self.of.planned.steps[self.at].name}"
+
+    def call(self) -> StageCall:
+        """The stage on what earlier ones wrote."""
+        step = self.of.planned.steps[self.at]
+        return StageCall.of(step, inputs(step, self.of.schedule.before(self.at)), self.of.year_task.lake)
+
+    def where(self) -> AbstractContextManager[Any]:
+        """The workers that it is for are those of its partition."""
+        return self.of.year_task.where()
+
+    def began(self) -> None:
+        """Note that it runs."""
+        self.of.at_work.add(self.at)
+
+    def ended(self, seconds: float) -> None:
+        """Take what it wrote from the lake; where that is not there, or will not do, the whole audit takes over."""
+        self.of.at_work.discard(self.at)
+        call, lake = self.call(), Lake(self.of.year_task.lake)
+        stage, artifacts, settings = call.restored()
+        try:
+            partition = lake.find(stage.name, stage.key(artifacts, settings, call.modules))
+            if partition is not None:
+                check_ended(lake, self.of.planned, partition, force=self.of.year_task.force)
+        except EvenhandError:
+            partition = None  # the audit that takes over meets it again, and reports it
+        if partition is None:
+            self.of.stopped = True
+            tell_run(f"{self.name} did not end: the audit of the partition goes on from what the lake holds", WARNING)
+        else:
+            self.of.schedule.done[self.at] = partition
+            tell_run(f"{self.name}: {stage_words(partition, seconds, lake)}")

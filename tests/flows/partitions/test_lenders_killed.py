@@ -1,4 +1,7 @@
-"""A back-fill by partitions whose worker is killed: the partition is done once more, and everything is as without."""
+"""A back-fill by partitions whose worker is killed: the partition is done once more, and everything is as without.
+
+So it is where the stages of the partition of every row are tasks of their own.
+"""
 
 import json
 import os
@@ -6,14 +9,18 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack, contextmanager
 
+import psutil
 import pytest
 from conftest import REPOSITORY, environment
 from lenders_of_loans import LARGE, MIDDLE, SMALL, YEAR, write_lenders
 
 from flows.partitions.partition_list import listing, newest
 from flows.partitions.year_audit import audit_partition
+from flows.runs.index import last_run
 from research.bench.timed_scale import cluster
+from schemas.audit.partition import ALL
 from tasks.lake.store import Lake
 from tasks.pipeline.registry import read_spec
 
@@ -81,3 +88,70 @@ def test_a_killed_dask_worker_costs_one_more_attempt_and_changes_no_table(writte
     with cluster(tmp_path / "dask", 2, one_large=False) as (address, _):
         lake = survives(path, tmp_path, server, "--runner", "dask", "--address", address)
     assert digests(lake) == expected
+
+
+STAGES_AS_TASKS = {"EVENHAND_SUB_FLOW_ROWS": "60"}
+"""Each stage of a partition of 600 rows is a task then: of `all`, and of no lender."""
+
+
+@contextmanager
+def in_stages(path, place, server, *where):
+    """A back-fill with the stages of `all` as tasks: its process and the lake."""
+    lake = Lake(place / "lake")
+    words = ["backfill", str(path), "--years", str(YEAR), "--lake", lake.location, *where]
+    command = [sys.executable, "-m", "flows.cli", *words]
+    process = subprocess.Popen(command, env=environment(server) | STAGES_AS_TASKS, cwd=REPOSITORY)
+    try:
+        yield process, lake
+    finally:
+        process.kill()
+        process.wait()
+
+
+def computed(lake):
+    """Partition -> number of its last attempt, and how many stages that computed."""
+    return {value: (r.attempt, r.computed) for value, r in newest(lake, "lenders", YEAR).items() if value != SMALL}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("dask", [False, True])
+def test_stages_as_tasks_change_no_table(written, tmp_path, server, dask):
+    path, expected = written
+    with ExitStack() as running:
+        where = ["--workers", "2"]
+        if dask:
+            address, _ = running.enter_context(cluster(tmp_path / "dask", 2, one_large=False))
+            where = ["--runner", "dask", "--address", address]
+        process, lake = running.enter_context(in_stages(path, tmp_path, server, *where))
+        assert process.wait(timeout=300) == 0
+    assert digests(lake) == expected
+    attempts = computed(lake)
+    assert attempts.pop(ALL) == (1, 0)  # its tasks had computed all of them
+    assert all(attempt == 1 and stages > 0 for attempt, stages in attempts.values())
+
+
+@pytest.mark.long
+def test_a_worker_killed_at_a_stage_costs_that_stage_alone(written, tmp_path, server):
+    path, expected = written
+    with in_stages(path, tmp_path, server, "--workers", "2") as (process, lake):
+        until = time.monotonic() + 240
+        while not list(lake.root.glob("stages/score/*/partition.json")):
+            assert time.monotonic() < until
+            assert process.poll() is None
+            time.sleep(0.02)
+        assert not list(lake.root.glob(f"backfills/lenders/{YEAR}/all/*.json"))  # the audit of `all` has not begun
+        kept = {path: path.stat().st_mtime_ns for path in lake.root.glob("stages/*/*/partition.json")}
+        children = psutil.Process(process.pid).children()
+        workers = [child for child in children if "spawn_main" in str(child.cmdline())]
+        max(workers, key=lambda child: child.cpu_times().user).kill()  # the pool has a process for messages, too
+        assert process.wait(timeout=300) == 0
+        assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert digests(lake) == expected
+    attempt, stages = computed(lake)[ALL]
+    assert attempt == 1
+    assert 2 in {last for last, _ in computed(lake).values()}  # of a lender at work in the pool that broke
+    partitions = last_run(lake, "lenders", YEAR, ALL).partitions
+    of_all = [lake.root / "stages" / partition.stage / partition.key / "partition.json" for partition in partitions]
+    finished = sum(path in kept for path in of_all)
+    assert finished >= 1
+    assert stages <= len(partitions) - finished
