@@ -401,7 +401,7 @@ HELD = {
     "by default": {
         "findings": 4878.371503,
         "tallies": 10658.797965,
-        "draws": 679.6259,
+        "draws": 432.231307,
         "aggregates": 2070.800732,
         "row": 7355.0762,
         "role": 5382.766807,
