@@ -26,7 +26,8 @@ from tasks.metrics.algorithm.measures import base_name
 from tasks.numerics.statistics.intervals import ENOUGH, quantile, wilsons
 from tasks.pipeline.registry import METHODS, asked_for
 
-Values = Mapping[str, float | str]
+Values = Mapping[str, float | str | None]
+"""By parameter; None of one that no point that stays has."""
 Rule = Mapping[str, Mapping[str, Values]]
 """Method -> measure with many points -> parameters of the points that stay measures; without any, none stays."""
 
@@ -39,13 +40,13 @@ INFORMATION = "no interval that is known to cover as often as it says"
 _WITHHELD = "withheld"
 
 
-def rule_of(spec: AuditSpec) -> dict[str, dict[str, dict[str, float | str]]]:
+def rule_of(spec: AuditSpec) -> dict[str, dict[str, dict[str, float | str | None]]]:
     """Which measures of an audit are on curves, and which of their points stay measures."""
-    out: dict[str, dict[str, dict[str, float | str]]] = {}
+    out: dict[str, dict[str, dict[str, float | str | None]]] = {}
     for method in asked_for(spec):
         settings = spec.methods.named(method.name)
         out[method.name] = {
-            measure: {name: getattr(settings, name) for name in names} for measure, names in method.curves.items()
+            measure: {name: getattr(settings, name, None) for name in names} for measure, names in method.curves.items()
         }
     return out
 

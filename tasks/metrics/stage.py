@@ -47,7 +47,7 @@ class MeasureSettings(StageSettings):
     verdicts: Verdicts
     running: tuple[str, ...]
     """Methods that run."""
-    curves: dict[str, dict[str, dict[str, float | str]]] = Field(default_factory=dict)
+    curves: dict[str, dict[str, dict[str, float | str | None]]] = Field(default_factory=dict)
     """Method -> measure with many points -> parameters of the points that stay measures; without any, none stays."""
     inapplicable: dict[str, str] = Field(default_factory=dict)
     """Methods that the spec asks for and that cannot run, each with the reason."""

@@ -163,8 +163,8 @@ MORE = {
         "share_significant_null_difference",
     ),
     "permuted labels that nothing is set against": (
-        {"thresholds": "[{measure: share_detected_null, parameters: {variant: st}, maximum: 0.2}]"},
-        "share_detected_null is a range of draws and gives no verdict; set the limit on share_detected",
+        {"thresholds": "[{measure: share_significant_null, parameters: {variant: st}, maximum: 0.2}]"},
+        "share_significant_null is a range of draws and gives no verdict; set the limit on share_significant",
     ),
     "draws of an aggregate": (
         {"thresholds": "[{measure: k0_size_matched_difference, maximum: 1}]"},

@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from schemas.audit.causal import Form, Mechanism
@@ -504,6 +503,29 @@ def fit_ordered(causes: Floats, codes: Floats) -> Any:
     return fit_cumulative(causes, codes)
 
 
+@dataclass(frozen=True)
+class MultinomialLogit:
+    """Probabilities of a fitted logit, without the library's checks of its input: most of a small prediction."""
+
+    classes_: Floats
+    """``(c,)`` the categories that the fit has met, ascending."""
+    coefficients: Floats
+    """``(c, q)`` of the scaled causes; ``(1, q)`` of the second of two categories."""
+    intercept: Floats
+    """``(c,)`` or ``(1,)``."""
+    centre: Floats
+    scale: Floats
+
+    def predict_proba(self, causes: Floats) -> Floats:
+        """``(r, c)`` probability of every category met."""
+        index = _scaled(causes, self.centre, self.scale) @ self.coefficients.T + self.intercept
+        if len(self.classes_) == 2:
+            second = expit(index[:, 0])
+            return np.stack([1 - second, second], axis=1)
+        odds = np.exp(index - index.max(axis=1, keepdims=True))
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
 def fit_classifier(causes: Floats, codes: Floats) -> Any:
     """Fit a multinomial logit with the library's slight penalty, which keeps separable data finite.
 
@@ -513,9 +535,10 @@ def fit_classifier(causes: Floats, codes: Floats) -> Any:
     causes, codes = distinct[:, :-1], distinct[:, -1]
     if len(np.unique(codes)) == 1:
         return DummyClassifier(strategy="prior").fit(causes, codes)
+    scaler = StandardScaler().fit(causes, sample_weight=weight)
     logit = LogisticRegression(solver="newton-cholesky", tol=1e-6, max_iter=1000)
-    weights = {"standardscaler__sample_weight": weight, "logisticregression__sample_weight": weight}
-    return make_pipeline(StandardScaler(), logit).fit(causes, codes, **weights)
+    logit.fit(_scaled(causes, scaler.mean_, scaler.scale_), codes, sample_weight=weight)
+    return MultinomialLogit(logit.classes_, logit.coef_, logit.intercept_, scaler.mean_, scaler.scale_)
 
 
 LARGEST_KEY = 2**62

@@ -33,8 +33,8 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     yield share("share_detected", beside=("null",) if has_permutations else ())
     if has_permutations:
         yield without_interval(share("share_significant_p"))
-        for measure in ("share_significant_null", "share_detected_null"):
-            yield replace(share(measure, {"k": (settings.k,), "variant": ("cst", "st")}), unjudged=RANGE)
+        of_both: dict[str, Values] = {"k": (settings.k,), "variant": ("cst", "st")}
+        yield replace(share("share_significant_null", of_both), unjudged=RANGE)
     descriptive = NO_INTERVAL if settings.generator in ("gan", "quantile") else ""
     yield _effect("st_effect")
     yield _effect("cst_effect", unjudged=descriptive)

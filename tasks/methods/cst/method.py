@@ -35,9 +35,10 @@ METHOD = Method(
     headline={"cst_effect": "CST effect on approval (total)", "st_effect": "ST effect on approval (direct)"},
     partitions={"delta_share": ("from", "to")},
     curves={
-        **dict.fromkeys(("share_significant", "share_detected", "share_positive", "delta"), ("k",)),
+        **dict.fromkeys(("share_significant", "share_detected"), ("k", "variant")),
+        "delta": ("k",),
         **dict.fromkeys(("share_multiple", "share_multiple_significant"), ("k",)),
-        **dict.fromkeys(("share_detected_at", "delta_share", "clipped_share"), ()),
+        **dict.fromkeys(("share_positive", "share_detected_at", "delta_share", "clipped_share"), ()),
     },
     generators={
         "scm": (COUNTERFACTUALS, COUNTERFACTUAL_DECISIONS),

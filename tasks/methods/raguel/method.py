@@ -35,7 +35,10 @@ METHOD = Method(
     ),
     headline={"recourse_cost": "recourse cost (RAGUEL)", "unreached_share": "no recourse in reach"},
     partitions={"block_share": ("block",)},
-    curves=dict.fromkeys(("ratio_of_costs_at", "block_share", "recourse_cost_quantile"), ()),
+    curves={
+        "ratio_of_costs": ("over",),
+        **dict.fromkeys(("ratio_of_costs_at", "block_share", "recourse_cost_quantile"), ()),
+    },
     verdict_measures=(Judged(Theory.PATH_TO_APPROVAL, "recourse_cost_reference_over_group", refitted=True),),
     covering=frozenset(("recourse_cost_reference_over_group",)),
     grows="what it takes to gain ranks depends on how many others are in the list",

@@ -454,6 +454,9 @@ def _sort(distances: Floats, keys: Longs) -> None:
 SHARES = 8
 """Pieces of work per thread, so that a thread with easy queries can take over from another."""
 
+FEW_PAIRS = 2_000_000
+"""Pairs of a query and a row that one thread looks at in some hundredths of a second at most."""
+
 NEIGHBOUR_BYTES = 64
 """Memory of one neighbour: its id and its distance, and what counting among neighbours takes as well."""
 
@@ -556,10 +559,13 @@ def nearest_rows(
 
 
 def _run(blocks: Blocks, queries: Queries, order: Longs, distances: Floats, keys: Longs) -> None:
-    """Search on all cores.
+    """Search on all cores; a small search in this thread, as threads would take longer to start.
 
     By threads of our own: numba's bear only one caller at a time, and stages of a flow may search at the same time.
     """
+    if len(order) * blocks.numeric.shape[1] <= FEW_PAIRS:
+        search(blocks, queries, order, distances, keys)
+        return
     threads = numba.config.NUMBA_NUM_THREADS
     shares = np.array_split(order, SHARES * threads)
     with ThreadPoolExecutor(threads) as pool:

@@ -537,6 +537,9 @@ def flagged(measure: str, parameters: Parameters, met: Floats, headline: bool = 
 # that is fitted to the permuted labels.
 
 
+Pairs = dict[tuple[int, str], Pair]
+"""By group and variant, the refusals around its complainants."""
+
 Shares = dict[tuple[int, str, str], float]
 """By group, measure and variant."""
 
@@ -552,13 +555,16 @@ def draws(problem: Problem, settings: CstSettings, rng: np.random.Generator) -> 
     """
     applicants = applicants_of(problem)
     strata = strata_of(looked_at(applicants.columns, settings, applicants.attribute_columns), applicants.reached)
-    draw_shares = [
-        _shares(problem, permuted(problem.group, strata, rng), settings, rng) for _ in range(settings.null_permutations)
+    draw_pairs = [
+        _pairs(problem, permuted(problem.group, strata, rng), settings, rng) for _ in range(settings.null_permutations)
     ]
+    _solve_tails([pair for pairs in draw_pairs for pair in pairs.values()], settings)
+    draw_shares = [_shares(pairs, settings) for pairs in draw_pairs]
     main = ST if applicants.counterfactuals is None else CST
     for group, measure, variant in dict.fromkeys(key for shares in draw_shares for key in shares):
         values = np.array([shares.get((group, measure, variant), np.nan) for shares in draw_shares])
-        yield Draws(group, measure, {"k": settings.k, "variant": variant}, values, reference="null")
+        if measure == "share_significant":
+            yield Draws(group, measure, {"k": settings.k, "variant": variant}, values, reference="null")
         if variant == main:
             yield Draws(group, measure, HEADLINE, values, reference="null")
 
@@ -579,7 +585,7 @@ def permuted(group: Ints, strata: Longs, rng: np.random.Generator) -> Ints:
     return labels
 
 
-def _shares(problem: Problem, group: Ints, settings: CstSettings, rng: np.random.Generator) -> Shares:
+def _pairs(problem: Problem, group: Ints, settings: CstSettings, rng: np.random.Generator) -> Pairs:
     """Run the pipeline under labels ``(n,)``."""
     some = {}
     for number in np.unique(group).tolist():
@@ -593,13 +599,28 @@ def _shares(problem: Problem, group: Ints, settings: CstSettings, rng: np.random
         rows = np.flatnonzero(group != problem.reference) if everyone else np.sort(np.concatenate(list(some.values())))
         counterfactuals = imagine(rows, group, None)
     ground = lay(problem, settings, group, counterfactuals)
+    return {
+        (number, variant): pair
+        for number, row in some.items()
+        for variant, pair in compare(ground, number, row).pairs.items()
+        if variant != CENTRED and not np.isnan(pair.delta).all()
+    }
+
+
+def _solve_tails(pairs: Sequence[Pair], settings: CstSettings) -> None:
+    """Solve the p of all distinct counts at once, which are kept: one by one most of the time is in the calls."""
+    if pairs:
+        joined = Pair(*(np.concatenate([part.ravel() for part in parts]) for parts in zip(*pairs, strict=True)))
+        p_values(joined, settings.interval, settings.tau)
+
+
+def _shares(pairs: Pairs, settings: CstSettings) -> Shares:
+    """What the tests under some labels find."""
     shares: Shares = {}
-    for number, row in some.items():
-        for variant, pair in compare(ground, number, row).pairs.items():
-            if variant != CENTRED and not np.isnan(pair.delta).all():
-                tests = judge(pair, settings)
-                shares[number, "share_detected", variant] = float(np.nanmean(tests.detected(settings.tau)))
-                shares[number, "share_significant", variant] = float(np.nanmean(tests.significant(settings.alpha)))
+    for (number, variant), pair in pairs.items():
+        tests = judge(pair, settings)
+        shares[number, "share_detected", variant] = float(np.nanmean(tests.detected(settings.tau)))
+        shares[number, "share_significant", variant] = float(np.nanmean(tests.significant(settings.alpha)))
     return shares
 
 

@@ -513,14 +513,9 @@ def least_count(parts: Sequence[Part], solver: Solver, limit: float = np.inf) ->
 
 def fewest(cover: Bools) -> Fewest:
     """Fewest columns of ``(f, c)`` that hold a True in every row, as far as bounds can say; every row must have one."""
-    required, remaining, columns = reduced(cover)
-    chosen = greedy(remaining, np.ones(len(remaining), dtype=np.int64)).picks
-    used_columns, row_count = np.zeros(remaining.shape[1], dtype=np.bool_), 0
-    for row in remaining[np.argsort(remaining.sum(axis=1), kind="stable")]:
-        if not (row & used_columns).any():
-            used_columns |= row
-            row_count += 1
-    return Fewest(len(required) + row_count, tuple(required), remaining, columns, chosen)
+    required, rows, columns, chosen, unrelated = _fewest(cover)
+    remaining = cover[np.ix_(rows, columns)]
+    return Fewest(len(required) + unrelated, tuple(required.tolist()), remaining, columns, tuple(chosen.tolist()))
 
 
 def settled(state: Fewest, solver: Solver, most: int) -> Fewest:
@@ -536,25 +531,129 @@ def settled(state: Fewest, solver: Solver, most: int) -> Fewest:
     return state
 
 
-def reduced(cover: Bools) -> tuple[list[int], Bools, Longs]:
-    """Take out what dominance decides.
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _fewest(cover: Bools) -> tuple[Longs, Longs, Longs, Longs, int]:
+    """Reductions and both bounds of one set cover, on bits: a group asks for thousands of small ones.
 
     Returns:
-        Columns that every smallest cover may be made to hold; the rows and columns that remain, ``(f', c')``, none of
-        them dominated; ``(c',)`` the columns' places in ``cover``.
+        Columns that every smallest cover may be made to hold; ``(f',)`` rows and ``(c',)`` columns that remain, none of
+        them dominated; the greedy choice among these columns, by their places there, ties to the smaller; and how many
+        of the rows, those with fewest columns first, have no column in common.
     """
-    required: list[int] = []
-    columns, size = np.arange(cover.shape[1]), -1
-    while cover.size not in (0, size):
-        size = cover.size
-        keep = undominated(cover.T)
-        cover, columns = cover[:, keep], columns[keep]
+    bits, turned = _packed(cover), _packed(cover.T)
+    rows, columns = np.arange(cover.shape[0]), np.arange(cover.shape[1])
+    required, count, size = np.empty(len(columns), dtype=np.int64), 0, -1
+    while len(rows) * len(columns) not in (0, size):
+        size = len(rows) * len(columns)
+        columns = _without_dominated(turned, columns, _mask(rows, turned.shape[1]), False)
         # a factual whose candidates include all those of another one is covered with it
-        cover = cover[undominated(~cover)]
-        alone = cover[cover.sum(axis=1) == 1].any(axis=0)
-        required += columns[alone].tolist()
-        cover, columns = cover[~cover[:, alone].any(axis=1)][:, ~alone], columns[~alone]
-    return required, cover, columns
+        open_columns = _mask(columns, bits.shape[1])
+        rows = _without_dominated(bits, rows, open_columns, True)
+        alone = np.zeros_like(open_columns)
+        for row in rows:
+            if _common(bits[row], open_columns) == 1:
+                alone |= bits[row] & open_columns
+        is_alone = np.array([_holds(alone, column) for column in columns])
+        required[count : count + is_alone.sum()] = columns[is_alone]
+        count += is_alone.sum()
+        columns = columns[~is_alone]
+        rows = rows[np.array([_common(bits[row], alone) == 0 for row in rows])]
+    chosen = _greedy(turned, columns, _mask(rows, turned.shape[1]))
+    return required[:count], rows, columns, chosen, _unrelated(bits, rows, _mask(columns, bits.shape[1]))
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _without_dominated(bits: Words, members: Longs, mask: Words, least: bool) -> Longs:
+    """Sets of ``members`` that are contained in no other one, or, with ``least``, that contain none; ascending.
+
+    Only elements of the mask count; of equal sets the first stays.
+    """
+    sizes = np.array([_common(bits[member], mask) for member in members])
+    order = np.argsort(sizes if least else -sizes, kind="mergesort")  # stable
+    keepers = np.empty(len(members), dtype=np.int64)
+    count = 0
+    for member in members[order]:
+        for place in range(count):
+            inner, outer = (keepers[place], member) if least else (member, keepers[place])
+            if _inside_mask(bits[inner], bits[outer], mask):
+                break
+        else:
+            keepers[count] = member
+            count += 1
+    return np.sort(keepers[:count])
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _greedy(turned: Words, columns: Longs, open_rows: Words) -> Longs:
+    """Places of the columns that cover all open rows, each time the one that newly covers most."""
+    chosen, count = np.empty(len(columns), dtype=np.int64), 0
+    while open_rows.any():
+        best, most = 0, 0
+        for place in range(len(columns)):
+            gain = _common(turned[columns[place]], open_rows)
+            if gain > most:
+                best, most = place, gain
+        if most == 0:
+            raise ValueError("a row has no column")
+        open_rows = open_rows & ~turned[columns[best]]
+        chosen[count] = best
+        count += 1
+    return chosen[:count]
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _unrelated(bits: Words, rows: Longs, mask: Words) -> int:
+    """How many rows have no column of the mask in common: rows with fewest columns first."""
+    used, count = np.zeros_like(mask), 0
+    for row in rows[np.argsort(np.array([_common(bits[row], mask) for row in rows]), kind="mergesort")]:
+        if _common(bits[row], used) == 0:
+            used |= bits[row] & mask
+            count += 1
+    return count
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _packed(sets: Bools) -> Words:
+    """As ``packed``."""
+    bits = np.zeros((sets.shape[0], -(-sets.shape[1] // 64)), dtype=np.uint64)
+    for row in range(sets.shape[0]):
+        for place in range(sets.shape[1]):
+            if sets[row, place]:
+                bits[row, place // 64] |= np.uint64(1) << np.uint64(place % 64)
+    return bits
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _mask(places: Longs, words: int) -> Words:
+    """The set of some places."""
+    mask = np.zeros(words, dtype=np.uint64)
+    for place in places:
+        mask[place // 64] |= np.uint64(1) << np.uint64(place % 64)
+    return mask
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _holds(words: Words, place: int) -> bool:
+    """Whether a set has a place."""
+    return (words[place // 64] >> np.uint64(place % 64)) & np.uint64(1) == np.uint64(1)  # type: ignore[no-any-return]
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _common(first: Words, other: Words) -> int:
+    """How many elements two sets have in common."""
+    count = 0
+    for word in range(first.shape[0]):
+        count += _ones(first[word] & other[word])
+    return count
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _inside_mask(first: Words, other: Words, mask: Words) -> bool:
+    """Whether the first set, as far as the mask goes, is a subset of the second."""
+    for word in range(first.shape[0]):  # noqa: SIM110 numba knows no generators
+        if first[word] & mask[word] & ~other[word]:
+            return False
+    return True
 
 
 def _solved(state: Fewest, solver: Solver) -> Fewest:

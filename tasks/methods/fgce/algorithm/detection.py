@@ -13,7 +13,7 @@ from tasks.methods.fgce.settings import FgceSettings
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.problem import Problem
 from tasks.numerics.results import Aggregate, Detected, Draws, Evidence, Findings, Tally
-from tasks.numerics.statistics.intervals import as_said, mean, share
+from tasks.numerics.statistics.intervals import as_said, counted, mean, share
 
 # --------------------------------------------------------------------------------------------------------------------
 # Aggregates of FGCE: optima, areas of least costs, saturation points and sizes, which are no means over rows.
@@ -195,12 +195,22 @@ def selection(explained: Explained) -> Iterator[Tally]:
 
 def coverage(explained: Explained, limits: Limits) -> Iterator[Tally]:
     """Coverage by k and limit on cost: the numbers behind the curves."""
-    for k in range(1, explained.paid.shape[1] + 1):
-        for d, level in zip(limits.of_d.tolist(), limits.at_d, strict=True):
-            covered = _within(explained.turn[level], k)
-            at = {"k": k, "d": as_said(d)}
-            yield share("coverage", at | {"denominator": "all"}, covered, compared=False)
-            yield share("coverage", at | {"denominator": "feasible"}, covered, explained.feasible, compared=False)
+    most, n, coverable = explained.paid.shape[1], len(explained.feasible), int(explained.feasible.sum())
+    of_all = [_covered(explained.turn[level], most) for level in limits.at_d]
+    of_coverable = [_covered(explained.turn[level, explained.feasible], most) for level in limits.at_d]
+    cost_limits = [as_said(d) for d in limits.of_d.tolist()]
+    for k in range(1, most + 1):
+        for d, met, feasible_met in zip(cost_limits, of_all, of_coverable, strict=True):
+            of: dict[str, float | str] = {"k": k, "d": d, "denominator": "all"}
+            yield counted("coverage", of, n - met[k - 1], met[k - 1], 0, compared=False)
+            no, yes = coverable - feasible_met[k - 1], feasible_met[k - 1]
+            yield counted("coverage", of | {"denominator": "feasible"}, no, yes, n - coverable, compared=False)
+
+
+def _covered(turn: Ints, most: int) -> list[int]:
+    """Rows that the first 1, 2, ... ``most`` of the selected candidates cover, of whose turn ``(n,)`` is given."""
+    counts: list[int] = np.bincount(turn[(turn >= 0) & (turn < most)], minlength=most).cumsum().tolist()
+    return counts
 
 
 def areas(explained: Explained, limits: Limits) -> Iterator[Tally]:
@@ -486,9 +496,9 @@ def _at_size(
 
 
 def _average(tally: Tally) -> float:
-    defined = ~np.isnan(tally.values)
-    n = int(tally.counts[defined].sum())
-    return float(tally.counts[defined] @ tally.values[defined] / n) if n else float("nan")
+    last = len(tally.values) - int(len(tally.values) and np.isnan(tally.values[-1]))  # NaN is last
+    n = int(tally.counts[:last].sum())
+    return float(tally.counts[:last] @ tally.values[:last] / n) if n else float("nan")
 
 
 def is_apart(value: float, draws: Floats) -> bool:

@@ -190,7 +190,7 @@ def d0_at_k0(parts: Sequence[Part], solver: Solver) -> Optimum:
         if not part.rows:
             continue
         count = least_count([part], solver)
-        optimum = search([part], solver).least(len(count.picks), part.rows)
+        optimum = _by_one(part) if len(count.picks) == 1 else search([part], solver).least(len(count.picks), part.rows)
         optima.append(optimum)
         picks += [(number, column) for _, column in optimum.picks]
         notes += [note for note in (count.reason, optimum.reason) if note]
@@ -201,6 +201,14 @@ def d0_at_k0(parts: Sequence[Part], solver: Solver) -> Optimum:
         max(part_optimum.bound for part_optimum in optima),
     )
     return Optimum(value, bound, not notes, tuple(picks), "; ".join(notes[:1]))
+
+
+def _by_one(part: Part) -> Optimum:
+    """The least cost at which one candidate covers all of a part, where one can."""
+    dearest = part.cost[np.isfinite(part.cost).any(axis=1)].max(axis=0)
+    column = int(dearest.argmin())
+    value = float(dearest[column])
+    return Optimum(value, value, True, ((0, column),))
 
 
 # --------------------------------------------------------------------------------------------------------------------

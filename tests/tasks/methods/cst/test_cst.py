@@ -301,7 +301,7 @@ def test_where_nothing_depends_on_the_group_hardly_anyone_is_significant():
     problem = random_problem(6, n=600)
     detected = detect(problem, ks=(15,), k=15, null_permutations=10)
     draws = {(d.measure, d.parameters.get("variant")): d for d in detected.draws}
-    assert set(draws) == {(m, v) for m in ("share_detected", "share_significant") for v in ("cst", "st", None)}
+    assert set(draws) == {("share_detected", None), *(("share_significant", v) for v in ("cst", "st", None))}
     for variant in ("cst", "st"):
         drawn = draws["share_significant", variant]
         assert drawn.values.shape == (10,)
@@ -401,7 +401,7 @@ HELD = {
     "by default": {
         "findings": 4878.371503,
         "tallies": 10658.797965,
-        "draws": 679.6259,
+        "draws": 432.231307,
         "aggregates": 2070.800732,
         "row": 7355.0762,
         "role": 5382.766807,

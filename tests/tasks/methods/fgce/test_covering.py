@@ -21,7 +21,6 @@ from tasks.methods.fgce.algorithm.covering import (
     frontier,
     least_count,
     max_cover,
-    reduced,
     settled,
 )
 from tasks.methods.fgce.algorithm.optima import cost_by_k, d0_at_k0, search
@@ -123,7 +122,8 @@ def test_search_solver_and_reductions_agree(cover):
     sizes = [
         len(c) for n in range(10) for c in itertools.combinations(range(cover.shape[1]), n) if cover[:, c].any(1).all()
     ]
-    needed, left, _ = reduced(cover)
+    known = fewest(cover)
+    needed, left = known.required, known.remaining
     for k in range(4):
         outcome, picks = covering.cover_of(cover, k)
         assert (outcome == covering.FOUND) == (min(sizes) <= k)
@@ -136,7 +136,6 @@ def test_search_solver_and_reductions_agree(cover):
             if left[:, c].any(1).all()
         ]
         assert len(needed) + min(rest) == min(sizes)
-    known = fewest(cover)
     assert known.low <= min(sizes) <= len(known.picks)
     assert len(settled(known, CBC, 99).picks) == min(sizes)
 
