@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -128,10 +128,15 @@ class InUseError(InfrastructureError):
 
 
 @contextmanager
-def prefect_api(lake: Lake, *, wait: bool = True) -> Iterator[None]:
+def prefect_api(lake: Lake, *, wait: bool = True, meanwhile: Callable[[], object] = bool) -> Iterator[None]:
     """Provide a Prefect API: the server that is configured, else the embedded one.
 
     Runs on the embedded API of one lake take turns; a server takes any number at once.
+
+    Args:
+        lake: whose API it is.
+        wait: for another run that has its turn.
+        meanwhile: called once the server has been started; it may start threads, which ``may_fork`` would refuse.
 
     Raises:
         InUseError: another run has its turn, and ``wait`` is false.
@@ -140,6 +145,7 @@ def prefect_api(lake: Lake, *, wait: bool = True) -> Iterator[None]:
     prepare_environment(lake.storage.local)
     if api := os.environ.get("PREFECT_API_URL"):
         require_server(api)
+        meanwhile()
         yield
         return
     turn = FileLock(lake.storage.local / "locks" / "embedded-api.lock")
@@ -154,7 +160,8 @@ def prefect_api(lake: Lake, *, wait: bool = True) -> Iterator[None]:
         turn.acquire()
     try:
         seed_database(Path(os.environ["PREFECT_HOME"]))
-        with _explaining_full_disk(lake.storage.local), _server(lake.storage.local / "locks" / "embedded-api.json"):
+        record = lake.storage.local / "locks" / "embedded-api.json"
+        with _explaining_full_disk(lake.storage.local), _server(record, meanwhile):
             yield
     finally:
         Path(turn.lock_file).unlink(missing_ok=True)  # while it is held: who has it open sees that it is another's
@@ -202,7 +209,7 @@ def prepare_environment(local: Path) -> None:
 
 
 @contextmanager
-def _server(record: Path) -> Iterator[None]:
+def _server(record: Path, meanwhile: Callable[[], object]) -> Iterator[None]:
     """Start the server and configure it for this process and its children; ``record`` keeps its process id."""
     _end_orphan(record)
     server, password = None, f"evenhand:{secrets.token_urlsafe(32)}"
@@ -210,6 +217,7 @@ def _server(record: Path) -> Iterator[None]:
         with shielded_children():  # an audit that is stopped has to tell Prefect so
             server, api = embedded_server(password)
         record.write_text(json.dumps({"pid": server.pid, "began": psutil.Process(server.pid).create_time()}))
+        meanwhile()
         from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
         wait_for(server, api)
