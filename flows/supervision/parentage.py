@@ -45,10 +45,10 @@ def end_with(parent: int) -> None:
 
 
 class Forked:
-    """A process that was forked from this one; it is asked as ``subprocess.Popen`` is."""
+    """A process that was forked from this one, with methods of ``subprocess.Popen``."""
 
     def __init__(self, pid: int) -> None:
-        """Of a child of this process that nobody has waited for."""
+        """Of a running child of this process."""
         self.pid = pid
         self.returncode: int | None = None
 
@@ -90,8 +90,8 @@ def may_fork() -> bool:
 
     A library that another thread loads would stay locked in the child. macOS allows no fork without exec.
     """
-    others = {thread.name for thread in threading.enumerate() if thread is not threading.current_thread()}
-    return sys.platform == "linux" and SIGNALS in others and others <= {SIGNALS, PROGRESS}
+    names = {thread.name for thread in threading.enumerate() if thread is not threading.current_thread()}
+    return sys.platform == "linux" and SIGNALS in names and names <= {SIGNALS, PROGRESS}
 
 
 def forked(work: Callable[[], object]) -> Forked:
@@ -114,8 +114,8 @@ def _work(work: Callable[[], object], parent: int) -> NoReturn:
         end_with(parent)
         work()
         code = 0
-    except SystemExit as ended:
-        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except SystemExit as exit_:
+        code = exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
     except BaseException:
         traceback.print_exc()
     finally:
@@ -124,12 +124,12 @@ def _work(work: Callable[[], object], parent: int) -> NoReturn:
 
 def _let_go() -> None:
     """Put an empty file in the place of each open one: a later close of an old number then closes nothing of ours."""
-    nothing = os.open(os.devnull, os.O_RDWR)
+    empty = os.open(os.devnull, os.O_RDWR)
     for number in [int(name) for name in os.listdir("/proc/self/fd")]:  # noqa: PTH208 a server need not load pathlib
-        if number > _ERRORS and number != nothing:
+        if number > _ERRORS and number != empty:
             with suppress(OSError):  # the one of the list itself
                 os.fstat(number)
-                os.dup2(nothing, number, inheritable=False)
+                os.dup2(empty, number, inheritable=False)
     # a thread of the parent may have held the locks of its streams
     sys.stdout, sys.stderr = (open(number, "w", closefd=False) for number in (1, _ERRORS))  # noqa: SIM115
     gc.freeze()

@@ -311,8 +311,10 @@ def _serve(port: int, environment: Mapping[str, str], home: Path) -> None:
     """Be the server, in a process that was forked from a command."""
     os.environ.clear()
     os.environ.update(environment)
-    here = os.getcwd()  # noqa: PTH109 as sys.path has it
-    sys.path[:] = [path for path in sys.path if path not in ("", here) or path in environment["PYTHONPATH"].split(":")]
+    folder = os.getcwd()  # noqa: PTH109 as sys.path has it
+    sys.path[:] = [
+        path for path in sys.path if path not in ("", folder) or path in environment["PYTHONPATH"].split(":")
+    ]
     os.chdir(home)
     import uvicorn
     from prefect.context import refresh_global_settings_context

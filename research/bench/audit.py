@@ -121,8 +121,10 @@ def _audited(lake: Path, words: Sequence[str] = ()) -> dict[str, Any]:
         while done.poll() is None:
             with suppress(psutil.Error):
                 for part in (process, *process.children(recursive=True)):
-                    times, known = part.cpu_times(), used.get(part.pid, ("others", 0.0))[0]
-                    kind = _kind(part, done.pid) if part.cmdline() else known  # it ended, and nobody collected it yet
+                    times, kind_before = part.cpu_times(), used.get(part.pid, ("others", 0.0))[0]
+                    kind = (
+                        _kind(part, done.pid) if part.cmdline() else kind_before
+                    )  # it ended, and nobody collected it yet
                     used[part.pid] = kind, times.user + times.system
             time.sleep(_LOOK_SECONDS)
         errors.seek(0)

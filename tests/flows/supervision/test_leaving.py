@@ -156,10 +156,10 @@ assert not parentage.may_fork()
 
 
 @contextmanager
-def forking(rest: str) -> Iterator["subprocess.Popen[str]"]:
+def forking(ending: str) -> Iterator["subprocess.Popen[str]"]:
     """A process that forks a child, and then does the rest."""
     with subprocess.Popen(
-        [sys.executable, "-c", FORKING + rest], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", FORKING + ending], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
     ) as process:
         yield process
 
@@ -180,8 +180,8 @@ def test_a_forked_child_holds_nothing_of_its_parent_and_ends_with_it() -> None:
 @pytest.mark.parametrize(("end", "code"), [("terminate", -15), ("kill", -9)])
 @pytest.mark.skipif(sys.platform != "linux", reason="a command forks on Linux alone")
 def test_a_forked_child_is_ended_and_its_code_is_known(end: str, code: int) -> None:
-    rest = f"assert child.poll() is None\nchild.{end}()\nassert child.wait(10) == {code}\nchild.kill()\nos._exit(7)"
-    with forking(rest) as process:
+    ending = f"assert child.poll() is None\nchild.{end}()\nassert child.wait(10) == {code}\nchild.kill()\nos._exit(7)"
+    with forking(ending) as process:
         assert process.wait(30) == 7
 
 
@@ -190,7 +190,7 @@ def test_a_forked_child_is_ended_and_its_code_is_known(end: str, code: int) -> N
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="a command forks on Linux alone")
 def test_a_forked_child_never_goes_on_as_its_parent(work: str, code: int) -> None:
-    rest = f"code = parentage.forked({work}).wait(10)\nchild.kill()\nprint('once', code, flush=True)\nos._exit(0)"
-    with forking(rest) as process:
+    ending = f"code = parentage.forked({work}).wait(10)\nchild.kill()\nprint('once', code, flush=True)\nos._exit(0)"
+    with forking(ending) as process:
         text, _ = process.communicate(timeout=30)
         assert [line for line in text.splitlines() if line.startswith("once")] == [f"once {code}"]
