@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from flows.runs.control_characters import visible as visible  # the commands take it from here
+from flows.supervision.parentage import PROGRESS
 from schemas.questions import QUESTIONS, STATES
 from schemas.terms import Note, State, Theory
 
@@ -33,6 +34,7 @@ _shown = log.getChild("shown")
 
 BETWEEN_SECONDS = 30.0
 """Between two lines of a stage at work, where no terminal shows it."""
+_REWRITE_SECONDS = 0.5
 _UNBOUNDED = 1_000_000
 """Columns of a console that wraps nothing."""
 
@@ -170,6 +172,7 @@ class LiveLine:
         self._console = on
         self._course: Course | None = None
         self._live: Live | None = None
+        self._over = threading.Event()
 
     def __rich__(self) -> Text:
         """The lines as they are now; never longer than the terminal is wide."""
@@ -184,11 +187,17 @@ class LiveLine:
             self,
             console=self._console,
             transient=True,
-            refresh_per_second=2,
+            auto_refresh=False,
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        self._live.start()
+        self._live.start(refresh=True)
+        self._over = threading.Event()  # rich's own thread has no name that ``may_fork`` could know
+        threading.Thread(target=self._rewrite, args=(self._live, self._over), name=PROGRESS, daemon=True).start()
+
+    def _rewrite(self, live: "Live", over: threading.Event) -> None:
+        while not over.wait(_REWRITE_SECONDS):
+            live.refresh()
 
     def began(self) -> None:
         """Nothing: the line is rewritten anyway."""
@@ -199,6 +208,7 @@ class LiveLine:
 
     def closed(self) -> None:
         """Take the line away."""
+        self._over.set()
         if self._live is not None:
             self._live.stop()
         self._live, self._course = None, None
@@ -216,7 +226,7 @@ class Lines:
     def opened(self, course: "Course") -> None:
         """Begin to print."""
         self._course, self._over = course, threading.Event()
-        threading.Thread(target=self._tell, args=(course, self._over), daemon=True).start()
+        threading.Thread(target=self._tell, args=(course, self._over), name=PROGRESS, daemon=True).start()
 
     def _tell(self, course: "Course", over: threading.Event) -> None:
         while not over.wait(self._seconds):
@@ -250,7 +260,7 @@ class ProgressFile:
     def opened(self, course: "Course") -> None:
         """Begin to write."""
         self._course, self._over = course, threading.Event()
-        threading.Thread(target=self._repeat, args=(course, self._over), daemon=True).start()
+        threading.Thread(target=self._repeat, args=(course, self._over), name=PROGRESS, daemon=True).start()
 
     def _repeat(self, course: "Course", over: threading.Event) -> None:
         """Replace the file by another one, whole; where the disk is full the old one stays."""

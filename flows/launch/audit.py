@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -229,7 +229,7 @@ def _orchestrated(spec: AuditSpec, lake: Lake, settings: Asked) -> tuple[str, li
     lake.require_space(0, "an audit")  # Prefect's database is on that disk, too
     if not settings.force:
         require_memory("an audit")
-    with _loading_meanwhile(settings.jobs), prefect_api(lake):
+    with _loading_meanwhile(settings.jobs) as load, prefect_api(lake, meanwhile=load):
         from flows.audit import audit  # starts Prefect, and only when there is work
         from flows.outcome.run_state import INSUFFICIENT, BreachError
 
@@ -243,21 +243,21 @@ def _orchestrated(spec: AuditSpec, lake: Lake, settings: Asked) -> tuple[str, li
 
 
 @contextmanager
-def _loading_meanwhile(jobs: int) -> Iterator[None]:
+def _loading_meanwhile(jobs: int) -> Iterator[Callable[[], object]]:
     """Load what the stages will need while the API starts in a separate process: both take seconds.
 
-    With several jobs the stages run in other processes, and these load it.
+    With several jobs the stages run in other processes, and these load it at once. Else a thread does, when what this
+    gives is called: a process is not forked while a thread loads.
     """
     if jobs > 1:
         start_loading(jobs)
-        yield
+        yield bool
         return
     loading = threading.Thread(target=_load, daemon=True)
-    loading.start()
     try:
-        yield
+        yield loading.start
     finally:
-        if not stop_requested():
+        if loading.ident is not None and not stop_requested():
             loading.join()  # an audit that fails at once would end the process in the middle of an import
 
 

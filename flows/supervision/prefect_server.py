@@ -9,21 +9,22 @@ import secrets
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 from uuid import UUID
 
-import httpx
 import psutil
 from filelock import FileLock, Timeout
 
 import flows
-from flows.supervision.parentage import ended_with
+from flows.supervision.parentage import Forked, ended_with, forked, may_fork
 from flows.supervision.prepare import is_migrated, seed_database
 from flows.supervision.shutdown import shielded_children
 from schemas.errors import EvenhandError, InfrastructureError
@@ -47,7 +48,7 @@ _TRIES: Final = 4
 _PAUSE_SECONDS: Final = 1.0
 """Between two tries: a server that is started again answers within seconds."""
 _AUTH: Final = "PREFECT_API_AUTH_STRING"
-WANTS_PASSWORD: Final = (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN)
+WANTS_PASSWORD: Final = (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN)
 START: Final = f"start it, or mend PREFECT_API_URL and {_AUTH}"
 NO_PREFECT: Final = "PREFECT_API_URL ends with /api, such as http://127.0.0.1:4200/api"
 GIVE_PASSWORD: Final = f"set {_AUTH} to evenhand:PASSWORD"
@@ -83,6 +84,8 @@ class Fault(NamedTuple):
 
 def fault_at(api: str) -> Fault | None:
     """Why runs cannot go to the server at ``api``; None if they can."""
+    import httpx  # loads click, and an audit with nothing left to compute asks no server
+
     visible_address = shown_address(api)
     user, colon, password = os.environ.get(_AUTH, "").partition(":")
     auth = (user, password) if colon else None
@@ -125,10 +128,15 @@ class InUseError(InfrastructureError):
 
 
 @contextmanager
-def prefect_api(lake: Lake, *, wait: bool = True) -> Iterator[None]:
+def prefect_api(lake: Lake, *, wait: bool = True, meanwhile: Callable[[], object] = bool) -> Iterator[None]:
     """Provide a Prefect API: the server that is configured, else the embedded one.
 
     Runs on the embedded API of one lake take turns; a server takes any number at once.
+
+    Args:
+        lake: whose API it is.
+        wait: for another run that has its turn.
+        meanwhile: called once the server has been started; it may start threads, which ``may_fork`` would refuse.
 
     Raises:
         InUseError: another run has its turn, and ``wait`` is false.
@@ -137,6 +145,7 @@ def prefect_api(lake: Lake, *, wait: bool = True) -> Iterator[None]:
     prepare_environment(lake.storage.local)
     if api := os.environ.get("PREFECT_API_URL"):
         require_server(api)
+        meanwhile()
         yield
         return
     turn = FileLock(lake.storage.local / "locks" / "embedded-api.lock")
@@ -151,7 +160,8 @@ def prefect_api(lake: Lake, *, wait: bool = True) -> Iterator[None]:
         turn.acquire()
     try:
         seed_database(Path(os.environ["PREFECT_HOME"]))
-        with _explaining_full_disk(lake.storage.local), _server(lake.storage.local / "locks" / "embedded-api.json"):
+        record = lake.storage.local / "locks" / "embedded-api.json"
+        with _explaining_full_disk(lake.storage.local), _server(record, meanwhile):
             yield
     finally:
         Path(turn.lock_file).unlink(missing_ok=True)  # while it is held: who has it open sees that it is another's
@@ -199,7 +209,7 @@ def prepare_environment(local: Path) -> None:
 
 
 @contextmanager
-def _server(record: Path) -> Iterator[None]:
+def _server(record: Path, meanwhile: Callable[[], object]) -> Iterator[None]:
     """Start the server and configure it for this process and its children; ``record`` keeps its process id."""
     _end_orphan(record)
     server, password = None, f"evenhand:{secrets.token_urlsafe(32)}"
@@ -207,6 +217,7 @@ def _server(record: Path) -> Iterator[None]:
         with shielded_children():  # an audit that is stopped has to tell Prefect so
             server, api = embedded_server(password)
         record.write_text(json.dumps({"pid": server.pid, "began": psutil.Process(server.pid).create_time()}))
+        meanwhile()
         from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
         wait_for(server, api)
@@ -233,10 +244,14 @@ def _end_orphan(record: Path) -> None:
 # Prefect's server as a process of its own: the embedded API of a lake, or a complete one for the length of a check.
 #
 # Prefect starts the embedded API of a lake without the services that create scheduled runs. Prefect's own class for it
-# imports the whole server into the process that starts one, which takes longer than most stages.
+# imports the whole server into the process that starts one, which takes longer than most stages. A command forks it, as
+# a flow and the server have half of their modules in common.
 
 
-Server = subprocess.Popen[bytes]
+Server = subprocess.Popen[bytes] | Forked
+_SHARED: Final = ("prefect.flow_engine", "prefect.task_engine", "fastapi.encoders", "pydantic.v1")
+"""What both a flow and the server load."""
+_APP: Final = "prefect.server.api.server:create_app"
 _START_SECONDS = 120
 _STOP_SECONDS = 10
 _PLAN_SECONDS = 2
@@ -284,7 +299,28 @@ def embedded_server(password: str) -> tuple[Server, str]:
     names_another = names_another or any(home.glob("*.toml"))
     if not names_another and is_migrated(home):
         environment[f"PREFECT_SERVER{_DATABASE}MIGRATE_ON_START"] = "false"
-    return _started(port, environment, cwd=home), f"http://127.0.0.1:{port}/api"
+    api = f"http://127.0.0.1:{port}/api"
+    if not may_fork():
+        return _started(port, environment, cwd=home), api
+    for module in _SHARED:
+        import_module(module)
+    return forked(lambda: _serve(port, environment, home)), api
+
+
+def _serve(port: int, environment: Mapping[str, str], home: Path) -> None:
+    """Be the server, in a process that was forked from a command."""
+    os.environ.clear()
+    os.environ.update(environment)
+    folder = os.getcwd()  # noqa: PTH109 as sys.path has it
+    sys.path[:] = [
+        path for path in sys.path if path not in ("", folder) or path in environment["PYTHONPATH"].split(":")
+    ]
+    os.chdir(home)
+    import uvicorn
+    from prefect.context import refresh_global_settings_context
+
+    refresh_global_settings_context()
+    uvicorn.run(_APP, factory=True, lifespan="on", log_level="error", host="127.0.0.1", port=port)
 
 
 def wait_for(server: Server, api: str) -> None:
@@ -335,7 +371,7 @@ def scratch_server(home: Path) -> Iterator[str]:
 
 
 def _started(port: int, environment: Mapping[str, str], **places: Any) -> Server:
-    app = ["--factory", "prefect.server.api.server:create_app", "--lifespan", "on", "--log-level", "error"]
+    app = ["--factory", _APP, "--lifespan", "on", "--log-level", "error"]
     code = str(Path(flows.__file__).parents[1])  # else uvicorn looks for modules in the working directory first
     words = [*ended_with("uvicorn"), *app, "--app-dir", code, "--host", "127.0.0.1", "--port", str(port)]
     return subprocess.Popen(words, env=environment, **places)  # noqa: S603 our own words

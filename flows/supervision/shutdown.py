@@ -18,6 +18,7 @@ from typing import Final, NoReturn
 
 import psutil
 
+from flows.supervision.parentage import SIGNALS
 from schemas.errors import InfrastructureError
 from schemas.terms import ExitCode
 from tasks.pipeline.progress import request_stop, stop_raised, stop_requested
@@ -298,7 +299,7 @@ def watch_signals() -> None:
             signal.signal(number, _handle_signal)
     sys.unraisablehook = _report_unraisable
     os.register_at_fork(after_in_child=_leave_to_python)
-    threading.Thread(target=_watch, args=(pipe,), name="signals", daemon=True).start()
+    threading.Thread(target=_watch, args=(pipe,), name=SIGNALS, daemon=True).start()
 
 
 def stoppable(command: Callable[[], int]) -> int:

@@ -121,8 +121,11 @@ def _audited(lake: Path, words: Sequence[str] = ()) -> dict[str, Any]:
         while done.poll() is None:
             with suppress(psutil.Error):
                 for part in (process, *process.children(recursive=True)):
-                    times = part.cpu_times()
-                    used[part.pid] = _kind(part, done.pid), times.user + times.system
+                    times, kind_before = part.cpu_times(), used.get(part.pid, ("others", 0.0))[0]
+                    kind = (
+                        _kind(part, done.pid) if part.cmdline() else kind_before
+                    )  # it ended, and nobody collected it yet
+                    used[part.pid] = kind, times.user + times.system
             time.sleep(_LOOK_SECONDS)
         errors.seek(0)
         if done.returncode not in _ENDED:
@@ -138,7 +141,7 @@ def _kind(process: psutil.Process, command: int) -> str:
     words = " ".join(process.cmdline())
     if process.pid == command:
         return "the command"
-    if "uvicorn" in words:
+    if "flows.cli" in words or "uvicorn" in words:  # forked from the command, or a program of its own
         return "Prefect's server"
     if "forkserver" in words:
         return "what workers are forked from" if process.ppid() == command else "workers"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from schemas.audit.limits import GATE, Limits, Verdicts
 from schemas.audit.partition import unsampled
@@ -649,16 +650,22 @@ def _judged(spec: AuditSpec, counts: Groups) -> Iterator[tuple[str, str]]:
 
 
 def _group_counts(applications: pa.Table, memberships: pa.Table, protected: tuple[Protected, ...]) -> Groups:
-    decided = pa.table({"row_id": applications["row_id"], "favourable": applications["favourable"]})
-    joined = memberships.select(["row_id", "protected_attribute", "group"]).join(decided, "row_id", join_type="inner")
+    # by codes, as a join by Arrow loads pandas, and the command counts them, too
+    places = pc.index_in(memberships["row_id"], value_set=applications["row_id"].combine_chunks())
+    is_application = places.is_valid().combine_chunks()
+    attributes, groups = (
+        memberships[name].combine_chunks().dictionary_encode().filter(is_application)
+        for name in ("protected_attribute", "group")
+    )
+    favourable = applications["favourable"].take(places.drop_null()).to_numpy()
+    of_row = (attributes.indices.to_numpy() * len(groups.dictionary) + groups.indices.to_numpy()) * 2 + favourable
     every: Counter[tuple[str, str]] = Counter()
     denied: Counter[tuple[str, str]] = Counter()
-    for row in (
-        joined.group_by(["protected_attribute", "group", "favourable"]).aggregate([([], "count_all")]).to_pylist()
-    ):
-        key = row["protected_attribute"], row["group"]
-        every[key] += row["count_all"]
-        denied[key] += 0 if row["favourable"] else row["count_all"]
+    for code, number in zip(*np.unique(of_row, return_counts=True), strict=True):
+        attribute, group = divmod(int(code) // 2, len(groups.dictionary))
+        key = attributes.dictionary[attribute].as_py(), groups.dictionary[group].as_py()
+        every[key] += int(number)
+        denied[key] += 0 if code % 2 else int(number)
     references = {p.name: (p.name, p.reference) for p in protected}
     return {
         key: algorithm.Counts(every[key], denied[key], every[references[key[0]]], denied[references[key[0]]])

@@ -36,10 +36,10 @@ from schemas.terms import DecisionMaker, Kind, State, Theory
 from tasks.counterfactuals.generators import World
 from tasks.in_memory import call_plainly
 from tasks.methods.adjusted.algorithm.design import Applications, Block, Control
-from tasks.methods.adjusted.algorithm.detection import NORMAL_95, OVERLAP, Step, Steps, detect
+from tasks.methods.adjusted.algorithm.detection import NORMAL_95, Step, Steps, detect
 from tasks.methods.adjusted.algorithm.estimators import Effect
 from tasks.methods.adjusted.algorithm.ladder import climb
-from tasks.methods.adjusted.settings import AdjustedSettings
+from tasks.methods.adjusted.settings import OVERLAP, AdjustedSettings
 from tasks.methods.cst.algorithm.effects import Frame, GroupEffects, aggregates, of_group
 from tasks.methods.cst.algorithm.situations import compare, lay
 from tasks.methods.cst.settings import CstSettings

@@ -8,9 +8,8 @@ from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from schemas.terms import NO_FEATURE, DecisionMaker
 from tasks.methods.adjusted.adjust import settings
-from tasks.methods.adjusted.algorithm.detection import EFFECT, EXCHANGED, OVERLAP, PRICE, STANDARDISED
 from tasks.methods.adjusted.follow.settings import follows
-from tasks.methods.adjusted.settings import AdjustedSettings
+from tasks.methods.adjusted.settings import EFFECT, EXCHANGED, OVERLAP, PRICE, STANDARDISED, AdjustedSettings
 from tasks.pipeline.method import Form, Values, whole
 
 

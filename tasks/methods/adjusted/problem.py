@@ -8,8 +8,9 @@ import pyarrow.compute as pc
 
 from schemas.audit.column import NO_BLOCK
 from schemas.terms import Note
-from tasks.methods.adjusted.algorithm.detection import PRICE, STANDARDISED, Beyond, DetectionExchange, Step, Steps
+from tasks.methods.adjusted.algorithm.detection import Beyond, DetectionExchange, Step, Steps
 from tasks.methods.adjusted.algorithm.estimators import FEW, ONE
+from tasks.methods.adjusted.settings import PRICE, STANDARDISED
 from tasks.methods.adjusted.tables import ADJUSTED, ADJUSTED_EXCHANGED, ADJUSTED_ROWS, DISPARITIES, PRICING
 from tasks.numerics.statistics.intervals import Changes
 from tasks.pipeline.method import ProblemTables

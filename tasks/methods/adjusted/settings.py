@@ -1,12 +1,23 @@
 """Settings of adjusted disparities."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field, field_validator
 
 from schemas.audit.methods import MethodSettings
 from schemas.audit.partition import Growth
 from schemas.bounds import Strict
+
+EFFECT: Final = "adjusted_effect"
+"""The measure: without parameters that of the primary rung, by logit, over the group's own rows."""
+OVERLAP: Final = "overlap_effect"
+"""The overlap-weighted difference of the primary rung, reported with it."""
+EXCHANGED: Final = "exchanged_effect"
+"""What a given model does to a group by its own answer, with the attribute exchanged."""
+PRICE: Final = "rate_spread_effect"
+"""What similar borrowers of a group pay beyond the reference group, in percentage points."""
+STANDARDISED: Final = "smd"
+"""A difference of means in standard deviations, for information."""
 
 
 class Comparators(Strict):

@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,11 +32,22 @@ def words(tmp_path: Path) -> list[str]:
     return ["audit", str(spec), "--set", f"source.path={file}", "--lake", str(tmp_path / "lake")]
 
 
+SECRET = "drawn-by-the-test-and-longer-than-forty-characters"
+WITH_SECRET = f"""\
+import secrets
+secrets.token_urlsafe = lambda _: {SECRET!r}
+from flows.cli.__main__ import run
+run()
+"""
+
+
 @contextmanager
-def begun(words: list[str], lake: Path, stage: str) -> Iterator["subprocess.Popen[str]"]:
+def begun(
+    words: list[str], lake: Path, stage: str, program: Sequence[str] = ("-m", "flows.cli")
+) -> Iterator["subprocess.Popen[str]"]:
     """A command in a session of its own, as a terminal gives it, once it has published a stage."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "flows.cli", *words],
+        [sys.executable, *program, *words],
         env=environment(None),
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
@@ -90,14 +101,15 @@ def test_the_server_of_a_killed_audit_ends_by_itself_and_the_next_one_goes_on(wo
 @pytest.mark.long
 def test_another_account_gets_nothing_from_the_server_of_an_audit(words: list[str], tmp_path: Path) -> None:
     lake = tmp_path / "lake"
-    with begun(words, lake, "ingest") as process:
+    with begun(words, lake, "ingest", ("-c", WITH_SECRET)) as process:
         server = psutil.Process(json.loads((lake / "locks" / "embedded-api.json").read_text())["pid"])
         (port,) = {c.laddr.port for c in server.net_connections() if c.status == psutil.CONN_LISTEN}
         api = f"http://127.0.0.1:{port}/api"
         assert httpx.post(f"{api}/flow_runs/filter", json={}).status_code == 401
         assert httpx.post(f"{api}/deployments/", json={}, auth=("evenhand", "guessed")).status_code == 401
-        secret = server.environ()["PREFECT_SERVER_API_AUTH_STRING"]
-        assert len(secret) > 40
+        assert "PREFECT_SERVER_API_AUTH_STRING" not in server.environ(), "the command has forked it"
+        secret = f"evenhand:{SECRET}"
+        assert httpx.post(f"{api}/flow_runs/filter", json={}, auth=("evenhand", SECRET)).status_code == 200
         said = [" ".join(each.cmdline()) for each in session(process.pid)]
         assert said
         assert not any(secret in words for words in said)

@@ -135,3 +135,62 @@ time.sleep(600)
 
 def test_words_of_another_program_name_this_process() -> None:
     assert ended_with("uvicorn")[3:] == [str(os.getpid()), "uvicorn"]
+
+
+FORKING = """\
+import os, sys, threading, time
+from flows.supervision import parentage
+held, pipe = os.pipe()
+def work():
+    print(os.read(held, 1), threading.active_count(), flush=True)
+    time.sleep(600)
+assert not parentage.may_fork()
+threading.Thread(target=time.sleep, args=(600,), name=parentage.SIGNALS, daemon=True).start()
+threading.Thread(target=time.sleep, args=(600,), name=parentage.PROGRESS, daemon=True).start()
+assert parentage.may_fork()
+child = parentage.forked(work)
+print(child.pid, flush=True)
+threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+assert not parentage.may_fork()
+"""
+
+
+@contextmanager
+def forking(ending: str) -> Iterator["subprocess.Popen[str]"]:
+    """A process that forks a child, and then does the rest."""
+    with subprocess.Popen(
+        [sys.executable, "-c", FORKING + ending], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield process
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a command forks on Linux alone")
+def test_a_forked_child_holds_nothing_of_its_parent_and_ends_with_it() -> None:
+    with forking("time.sleep(600)") as process:
+        assert process.stdout is not None
+        lines = sorted([process.stdout.readline(), process.stdout.readline()])
+        child = psutil.Process(int(lines[0]))
+        assert lines[1] == "b'' 2\n", "it reads an end of nothing, and has one thread to watch its parent"
+        assert {file.path for file in child.open_files()} <= {os.devnull}
+        process.kill()
+        process.wait()
+        assert psutil.wait_procs([child], timeout=10)[1] == []
+
+
+@pytest.mark.parametrize(("end", "code"), [("terminate", -15), ("kill", -9)])
+@pytest.mark.skipif(sys.platform != "linux", reason="a command forks on Linux alone")
+def test_a_forked_child_is_ended_and_its_code_is_known(end: str, code: int) -> None:
+    ending = f"assert child.poll() is None\nchild.{end}()\nassert child.wait(10) == {code}\nchild.kill()\nos._exit(7)"
+    with forking(ending) as process:
+        assert process.wait(30) == 7
+
+
+@pytest.mark.parametrize(
+    ("work", "code"), [("lambda: None", 0), ("lambda: sys.exit(3)", 3), ("lambda: 1 / 0", 1), ("sys.exit", 0)]
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="a command forks on Linux alone")
+def test_a_forked_child_never_goes_on_as_its_parent(work: str, code: int) -> None:
+    ending = f"code = parentage.forked({work}).wait(10)\nchild.kill()\nprint('once', code, flush=True)\nos._exit(0)"
+    with forking(ending) as process:
+        text, _ = process.communicate(timeout=30)
+        assert [line for line in text.splitlines() if line.startswith("once")] == [f"once {code}"]

@@ -24,12 +24,13 @@ from schemas.terms import DecisionMaker, State, Theory
 from tasks.methods.adjusted.adjust.examination import Examination, Sample, effects_of, tables_of
 from tasks.methods.adjusted.adjust.rows import cases, rows_of, table_of
 from tasks.methods.adjusted.adjust.settings import AdjustSettings, adjust_settings, check_filled
-from tasks.methods.adjusted.algorithm.detection import EFFECT, measure_of
+from tasks.methods.adjusted.algorithm.detection import measure_of
 from tasks.methods.adjusted.algorithm.examined import Examined, Files, examine
 from tasks.methods.adjusted.algorithm.ladder import climb
 from tasks.methods.adjusted.algorithm.planting import Law, harmed, honest, law_of
 from tasks.methods.adjusted.method import METHOD
 from tasks.methods.adjusted.problem import own
+from tasks.methods.adjusted.settings import EFFECT
 from tasks.metrics.algorithm.measures import Family, Given
 from tasks.metrics.algorithm.verdicts import Counts, Verdict
 from tasks.metrics.readings import Facts, Whose, facts_of

@@ -10,7 +10,7 @@ import numpy as np
 from schemas.terms import Note
 from tasks.methods.adjusted.algorithm.design import Applications
 from tasks.methods.adjusted.algorithm.estimators import FEW, INDEPENDENT
-from tasks.methods.adjusted.settings import AdjustedSettings
+from tasks.methods.adjusted.settings import EFFECT, EXCHANGED, OVERLAP, AdjustedSettings
 from tasks.numerics.arrays import Bools, Ints
 from tasks.numerics.problem import Problem
 from tasks.numerics.results import Aggregate, Detected, Evidence, Findings, Inference
@@ -116,16 +116,6 @@ def effects(
 # Scope: measures of estimates. The estimates: ``ladder``.
 
 
-EFFECT: Final = "adjusted_effect"
-"""The measure: without parameters that of the primary rung, by logit, over the group's own rows."""
-OVERLAP: Final = "overlap_effect"
-"""The overlap-weighted difference of the primary rung, reported with it."""
-EXCHANGED: Final = "exchanged_effect"
-"""What a given model does to a group by its own answer, with the attribute exchanged."""
-PRICE: Final = "rate_spread_effect"
-"""What similar borrowers of a group pay beyond the reference group, in percentage points."""
-STANDARDISED: Final = "smd"
-"""A difference of means in standard deviations, for information."""
 NORMAL_95: Final = 1.959963984540054
 ENOUGH_SUPPORT: Final = ENOUGH
 """Share of a group that must be where both groups are for an adjusted difference to be judged."""

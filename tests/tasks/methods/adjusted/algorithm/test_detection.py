@@ -7,18 +7,9 @@ import pytest
 from conftest import fingerprint
 
 from schemas.terms import Note
-from tasks.methods.adjusted.algorithm.detection import (
-    EFFECT,
-    OVERLAP,
-    Beyond,
-    DetectionExchange,
-    Step,
-    Steps,
-    detect,
-    effects,
-)
+from tasks.methods.adjusted.algorithm.detection import Beyond, DetectionExchange, Step, Steps, detect, effects
 from tasks.methods.adjusted.algorithm.estimators import INDEPENDENT
-from tasks.methods.adjusted.settings import AdjustedSettings
+from tasks.methods.adjusted.settings import EFFECT, OVERLAP, AdjustedSettings
 from tasks.numerics.problem import FeasibilityGraph, Problem
 from tasks.numerics.results import Aggregate
 from tasks.numerics.statistics.intervals import Changes
