@@ -158,10 +158,10 @@ class RestingGame(CompiledGame):
         errors = self.errors.setdefault(at, [])
         stalled = stalled_at(errors)
         if stalled is not None:
-            left = self.falling - (len(errors) - stalled)
-            if left <= 0:
+            epochs_left = self.falling - (len(errors) - stalled)
+            if epochs_left <= 0:
                 return self.last[at]
-            rules = rules._replace(rate=min(rules.rate, self.settings.learning_rate * left / self.falling))
+            rules = rules._replace(rate=min(rules.rate, self.settings.learning_rate * epochs_left / self.falling))
         self.last[at] = super()._network(at, epoch, rules)
         table, category = self.held_out
         sides = (self.sides[0].values[at], self.sides[1].values[at])
@@ -386,7 +386,11 @@ def comparisons(today: Sequence[SeedResult], candidate: Sequence[SeedResult]) ->
     much as two seeds of today's setting lie apart. Quality has to be equal: the mean dependence may not be above that
     of every seed of today's setting. Five seeds show less than the whole spread, so ``limits_of`` adds a control.
     """
-    for measure, unlike in (("decisions", _decisions_unlike), ("verdicts", _verdicts_unlike)):
+    for measure in ("decisions", "verdicts"):
+
+        def unlike(first: SeedResult, second: SeedResult, name: str = measure) -> float:
+            return float(np.mean(np.array(getattr(first, name)) != np.array(getattr(second, name))))
+
         pairs = [unlike(*pair) for pair in combinations(today, 2)]
         candidate_values = [unlike(*pair) for pair in zip(today, candidate, strict=True)]
         yield Comparison(
@@ -410,14 +414,6 @@ def comparisons(today: Sequence[SeedResult], candidate: Sequence[SeedResult]) ->
 def limits_of(today: Sequence[SeedResult], control: Sequence[SeedResult]) -> dict[str, float]:
     """Measure -> the limit of ``over_spread``: 1, or what as many other seeds of today's setting come out at."""
     return {line.measure: max(1.0, line.over_spread) for line in comparisons(today, control)}
-
-
-def _decisions_unlike(first: SeedResult, second: SeedResult) -> float:
-    return float(np.mean(np.array(first.decisions) != np.array(second.decisions)))
-
-
-def _verdicts_unlike(first: SeedResult, second: SeedResult) -> float:
-    return float(np.mean(np.array(first.verdicts) != np.array(second.verdicts)))
 
 
 def _over(change: float, spread: float) -> float:

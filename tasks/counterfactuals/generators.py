@@ -299,14 +299,14 @@ class World:
                 protected = {column for p in self.protected for column in p.columns}
                 features = [name for name in self.columns.names if name not in protected]
                 graph = _within_range(graph.saturated(features, roots.names), self.columns)
-            columns, some, own = self.columns, roots, self.groups[attribute].group
-            if np.array_equal(group, own):
+            columns, some, labels = self.columns, roots, self.groups[attribute].group
+            if np.array_equal(group, labels):
                 self.fits[fit_key] = causal_model.fit(graph, columns, some, rng)
             else:  # from where the fit to the rows' own labels ended
                 if len(group) > PERMUTED_ROWS:
                     rows = np.sort(rng.choice(len(group), PERMUTED_ROWS, replace=False))
                     columns, some = columns.rows(rows), replace(roots, codes=roots.codes[rows])
-                own_fit, _ = self.fit(attribute, own, change)
+                own_fit, _ = self.fit(attribute, labels, change)
                 seeded = replace(own_fit, seed=int(rng.integers(2**31)))
                 self.fits[fit_key] = causal_model.refit(seeded, columns, some)
         return self.fits[fit_key], roots

@@ -434,10 +434,10 @@ def protected_kind(name: str) -> str:
     if not matched:  # `Staatsangehörigk.`
         shorts = _cut(name)
         matched = [
-            p
-            for (first, *more), found in index.exact.items()
-            for p in found
-            if not more and shorts and first.startswith(shorts)
+            phrase
+            for words_of, phrases_of in index.exact.items()
+            for phrase in phrases_of
+            if len(words_of) == 1 and shorts and words_of[0].startswith(shorts)
         ]
         matched = matched if len({phrase.means for phrase in matched}) == 1 else []
     if not matched:
@@ -455,9 +455,9 @@ def _glued(word: str, index: _Index) -> list[Phrase]:
     if len(word) > _SHORTEST_SKELETON and not _VOWEL.search(word[:-1]):  # `gndr`, `ethncty`
         return [
             phrase
-            for (text, *more), phrases_of in index.exact.items()
+            for words_of, phrases_of in index.exact.items()
             for phrase in phrases_of
-            if not more and phrase.language == "en" and _skeleton(text) == _skeleton(word)
+            if len(words_of) == 1 and phrase.language == "en" and _skeleton(words_of[0]) == _skeleton(word)
         ]
     head, tail = _OF_PERSON.sub("", word), _OF_CODES.sub("", word)
     bare = {head, tail, _OF_CODES.sub("", head)} - {word}
@@ -535,7 +535,10 @@ def men_and_women(values: Collection[str]) -> tuple[str, str] | None:
     men = [value for value in men if len(plain(_unnumbered(value))) > 1] or men
     women = [value for value in women if len(plain(_unnumbered(value))) > 1] or women
     if not men and not women:  # `Male owned`, `Female owned`
-        of_word = {value: _sexes_in(form) for form, value in by_form.items()}
+        of_word = {
+            value: {sex for word in form.split() if len(word) > 1 for sex in _sexes().get(word, ())}  # letters aside
+            for form, value in by_form.items()
+        }
         men = [value for value, sexes in of_word.items() if sexes == {"male"}]
         women = [value for value, sexes in of_word.items() if sexes == {"female"}]
     return (men[0], women[0]) if len(men) == 1 and len(women) == 1 and men != women else None
@@ -548,11 +551,6 @@ def _sexes() -> Mapping[str, set[str]]:
         if phrase.kind == "sex" and phrase.means != "neither":
             words.setdefault(" ".join(phrase.parts), set()).add(phrase.means)
     return words
-
-
-def _sexes_in(form: str) -> set[str]:
-    """The sexes that the words of a value mean, letters aside."""
-    return {sex for word in form.split() if len(word) > 1 for sex in _sexes().get(word, ())}
 
 
 def people_kind(values: Iterable[str], *, letters: bool = False) -> str:

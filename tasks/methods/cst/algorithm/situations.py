@@ -608,7 +608,7 @@ def _pairs(problem: Problem, group: Ints, settings: CstSettings, rng: np.random.
 
 
 def _solve_tails(pairs: Sequence[Pair], settings: CstSettings) -> None:
-    """Solve the p of all distinct counts at once, which are kept: one by one most of the time is in the calls."""
+    """Solve the p of all distinct counts in one call, and keep them: a call for each costs more than its work."""
     if pairs:
         joined = Pair(*(np.concatenate([part.ravel() for part in parts]) for parts in zip(*pairs, strict=True)))
         p_values(joined, settings.interval, settings.tau)

@@ -533,7 +533,7 @@ def settled(state: Fewest, solver: Solver, most: int) -> Fewest:
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _fewest(cover: Bools) -> tuple[Longs, Longs, Longs, Longs, int]:
-    """Reductions and both bounds of one set cover, on bits: a group asks for thousands of small ones.
+    """Reductions and both bounds of one set cover, on bits: a group has thousands of small ones.
 
     Returns:
         Columns that every smallest cover may be made to hold; ``(f',)`` rows and ``(c',)`` columns that remain, none of

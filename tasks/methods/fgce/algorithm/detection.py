@@ -190,7 +190,7 @@ def selection(explained: Explained) -> Iterator[Tally]:
     yield mean("burden_at_k", {"k": most}, nearest(explained.paid)[0], headline=True)
     free = explained.turn[-1]
     for k in range(1, most + 1):
-        yield share("coverage_at_k", {"k": k}, _within(free, k), headline=k == most)
+        yield share("coverage_at_k", {"k": k}, (free >= 0) & (free < k), headline=k == most)
 
 
 def coverage(explained: Explained, limits: Limits) -> Iterator[Tally]:
@@ -208,7 +208,7 @@ def coverage(explained: Explained, limits: Limits) -> Iterator[Tally]:
 
 
 def _covered(turn: Ints, most: int) -> list[int]:
-    """Rows that the first 1, 2, ... ``most`` of the selected candidates cover, of whose turn ``(n,)`` is given."""
+    """Rows that the first 1, 2, ... ``most`` of the selected candidates cover; ``turn (n,)`` has a candidate a row."""
     counts: list[int] = np.bincount(turn[(turn >= 0) & (turn < most)], minlength=most).cumsum().tolist()
     return counts
 
@@ -254,10 +254,6 @@ def face(cost: str, paid: Floats, optimum: Floats) -> Iterator[Tally]:
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where((assigned == 0) & (optimum == 0), 1.0, assigned / optimum)
         yield mean("cost_over_face", {"cost": cost, "k": k}, np.where(np.isfinite(ratio), ratio, np.nan))
-
-
-def _within(turn: Ints, k: int) -> Bools:
-    return (turn >= 0) & (turn < k)
 
 
 def _area(

@@ -349,7 +349,7 @@ def test_the_summary_in_percent_is_that_of_the_counts():
 
 
 def kept_fields(of):
-    """All fields but nets: what is drawn, chosen and told."""
+    """All fields but nets: what is drawn, chosen and reported."""
     return [replace(trial, net=None, performance=None, consistency=None) for trial in of]
 
 
@@ -369,7 +369,7 @@ RESULTS = {
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_results_stay_what_they_are(name):
-    """Kept from an earlier run: what is drawn and told of trained models. A number that moves is seen."""
+    """Kept from an earlier run: what is drawn and reported of trained models. A number that moves is seen."""
     assert fingerprint(RESULTS[name]()) == pytest.approx(HELD[name], rel=1e-9, abs=1e-5)
 
 
