@@ -340,7 +340,7 @@ def least_rows() -> int:
 
 
 def least_divided() -> int:
-    """Rows from which on each stage of a partition is a task of its own, where several run at the same time."""
+    """Rows from which on each stage of a partition is a separate task, where several tasks run at the same time."""
     return 10 * least_rows()
 
 

@@ -212,7 +212,7 @@ def never_ended(year_task: Asked) -> Attempt:
 
 @dataclass
 class Divided:
-    """A partition whose stages are tasks; the back-fill begins each as soon as what it reads is there."""
+    """A partition with its stages as tasks; the back-fill begins each as soon as what it reads is there."""
 
     year_task: Asked
     planned: Plan
@@ -227,7 +227,7 @@ class Divided:
 
     @classmethod
     def of(cls, year_task: Asked, workers: int) -> Self | None:
-        """The stages of a partition; None where it cannot be planned, or all is held: its audit says so at once.
+        """The stages of a partition; None where it cannot be planned, or all is held: its audit ends at once.
 
         So it is while another process audits it: that is waited for by a worker, and not by the whole back-fill.
         """
@@ -344,7 +344,7 @@ class StageTask:
 
 
 def take_divided(remaining: deque[Asked], workers: int) -> list[Divided]:
-    """The partitions whose stages are tasks of their own, the largest first; they leave the others.
+    """Take the partitions with a task for each stage out of the others; the largest first.
 
     One for Dask's large workers is not among them: its stages would wait for each other and keep back what others take.
     """
@@ -364,7 +364,7 @@ def next_to_start(remaining: deque[Asked], divided: Sequence[Divided]) -> Asked 
 
 
 def hand_over(remaining: deque[Asked], divided: list[Divided]) -> None:
-    """Put divided partitions first whose stages have all ended: their audit is left."""
+    """Put divided partitions first when all their stages have ended: their audit is left."""
     for parts in [parts for parts in divided if parts.over]:
         divided.remove(parts)
         remaining.appendleft(parts.handed_over())

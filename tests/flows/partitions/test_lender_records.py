@@ -115,8 +115,8 @@ def divided(spec, lake, monkeypatch):
     monkeypatch.setenv("EVENHAND_SUB_FLOW_ROWS", "60")
     every, conditions = seen(spec, lake).to_do[0]
     plain = {"spec": spec.model_dump(mode="json"), "listed": asdict(every), "conditions": conditions}
-    asked = Asked(**plain, year=YEAR, lake=lake.location, force=False, jobs=1)
-    (parts,) = take_divided(deque([asked]), 2)
+    partition_task = Asked(**plain, year=YEAR, lake=lake.location, force=False, jobs=1)
+    (parts,) = take_divided(deque([partition_task]), 2)
     first = next_to_start(deque(), [parts])
     first.began()
     return parts, first
@@ -126,29 +126,29 @@ def test_a_record_begins_with_the_first_stage_and_its_audit_goes_on_with_it(spec
     parts, stage_task = divided
     (year,) = partition_status(lake)
     assert (year.partitions[0].value, year.partitions[0].state) == ("all", "running")
-    began, left = latest(lake, spec.name, YEAR, "all"), [parts]
+    began, at_stages = latest(lake, spec.name, YEAR, "all"), [parts]
     assert (began.stage, began.attempt, began.rows) == ("ingest", 1, parts.year_task.listed["rows"])
     remaining = deque()
-    while left:
+    while at_stages:
         stage_task.call().run()
         stage_task.ended(0.1)
-        hand_over(remaining, left)
-        if left:
-            stage_task = next_to_start(remaining, left)
+        hand_over(remaining, at_stages)
+        if at_stages:
+            stage_task = next_to_start(remaining, at_stages)
             stage_task.began()
-    (asked,) = remaining
-    assert asked.goes_on == 1
-    assert not asked.begun()
+    (partition_task,) = remaining
+    assert partition_task.goes_on == 1
+    assert not partition_task.begun()
     main = os.getpid()
     monkeypatch.setattr("os.getpid", lambda: main + 1)  # a worker
-    listed = Listed(**asked.listed)
-    ended = audit_partition(spec, YEAR, listed, lake, asked.conditions, goes_on=asked.goes_on)
+    listed = Listed(**partition_task.listed)
+    ended = audit_partition(spec, YEAR, listed, lake, partition_task.conditions, goes_on=partition_task.goes_on)
     monkeypatch.undo()
-    assert asked.begun()
-    assert asked.ended() == ended
+    assert partition_task.begun()
+    assert partition_task.ended() == ended
     assert (ended.attempt, ended.began, ended.state.value) == (1, began.began, "within")
     assert ended.computed == len(ended.stages) == len(began.stages)
-    further = audit_partition(spec, YEAR, listed, lake, asked.conditions, goes_on=1)  # what has ended stays as it was
+    further = audit_partition(spec, YEAR, listed, lake, partition_task.conditions, goes_on=1)  # which has ended
     assert (further.attempt, further.computed) == (2, 0)
 
 
@@ -170,8 +170,8 @@ def test_what_the_back_fill_leaves_at_a_stage_is_interrupted_and_the_next_attemp
     assert again.begun()
     assert take_divided(deque([again]), 2) == []  # another back-fill leaves it to a worker, which waits
     resumed.release()
-    left = latest(lake, spec.name, YEAR, "all")
-    assert (left.attempt, left.computed) == (2, 0)
+    last = latest(lake, spec.name, YEAR, "all")
+    assert (last.attempt, last.computed) == (2, 0)
 
 
 def test_the_seconds_of_an_attempt_that_goes_on_count_from_its_beginning(spec, lake):

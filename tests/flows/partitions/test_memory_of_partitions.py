@@ -95,12 +95,12 @@ def test_only_a_divided_partition_has_stages_at_a_time(tmp_path, monkeypatch, ca
     with_methods = path.read_text().replace("{adjusted: null, fgce: null}", "{adjusted: {}, fgce: {}}")
     spec = read_spec(with_methods, "lenders.yaml", {}).spec
     usual = {"spec": spec.model_dump(mode="json"), "year": YEAR, "lake": lake.location, "force": False, "jobs": 1}
-    every = next(each for each in listing(spec, YEAR, lake) if each.value == "all")
-    asked = [Asked(**usual, listed=asdict(every))]
+    every = next(listed for listed in listing(spec, YEAR, lake) if listed.value == "all")
+    tasks = [Asked(**usual, listed=asdict(every))]
     monkeypatch.setenv("EVENHAND_MEMORY", "100MB")
     # adjust waits for rows and scores, ablate and fgce for the graph, too: three at a time however many workers
     for rows, workers, stages in (("85", 2, 2), ("85", 9, 3), ("85", 1, 1), ("86", 2, 1)):
         monkeypatch.setenv("EVENHAND_SUB_FLOW_ROWS", rows)
         caplog.clear()
-        fitted(asked, {"kind": "processes", "workers": workers, "address": None})
+        fitted(tasks, {"kind": "processes", "workers": workers, "address": None})
         assert (f"({stages} partitions or stages at a time" in caplog.text) is (stages > 1)
