@@ -1,12 +1,11 @@
 """Prefect flow of a back-fill, and its page on the server: the records of its years as a table."""
 
 import logging
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import Context
 from dataclasses import asdict, replace
 from functools import partial
@@ -33,10 +32,19 @@ from flows.outcome.conclusion import ending_of_checks, ending_of_years
 from flows.outcome.ending import Ending, Name, Subject, checks_of, run_name, without_cells, words_known
 from flows.outcome.run_log import handed_over, in_plain_words, tell_run
 from flows.outcome.run_state import announced, concluded
-from flows.partitions.attempts import Attempt, Recorder, YearsFailedError, YearState, latest, lock_of, summed_up
+from flows.partitions.attempts import Attempt, YearsFailedError, YearState, latest, summed_up
 from flows.partitions.partition_list import Listed, kept_value
-from flows.partitions.runners import at_a_time, shared_cores, task_runner, task_runners_require_restarts
-from flows.partitions.year_audit import Divided, StageTask, audit_partition, audit_year
+from flows.partitions.runners import at_a_time, least_rows, shared_cores, task_runner, task_runners_require_restarts
+from flows.partitions.year_audit import (
+    Divided,
+    StageTask,
+    audit_partition,
+    audit_year,
+    hand_over,
+    never_ended,
+    next_to_start,
+    take_divided,
+)
 from flows.partitions.year_plan import Asked, Choice, attempts_before, fitted, outlooks
 from flows.partitions.years import given_years
 from flows.runs.given import given_spec
@@ -46,7 +54,6 @@ from flows.supervision.prefect_server import crash_sub_flows
 from flows.supervision.shutdown import end_if_leaving, ends_without_memory, leaves_on_word, leaving, shielded_children
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError, TooLittleEvidenceError
-from schemas.terms import ExitCode
 from tasks.lake.store import Lake
 from tasks.pipeline.progress import PARTITIONS, YEARS, raise_if_stopped, stage_began, stepped, stop_requested, terminal
 from tasks.pipeline.registry import validated
@@ -264,29 +271,21 @@ def _all(tasks: Sequence[Asked], settings: dict[str, Any], lake: str, tell: Call
     if remaining[0].listed:
         task_runners_require_restarts(settings)
         remaining = deque(fitted(tasks, settings))
-    divided = _divided(remaining, workers) if workers > 1 else []
-    while remaining or divided:
-        count = len(remaining)
-        lost = _round(remaining, task_runner(settings, lake), tell, workers, divided)
-        if not lost and len(remaining) == count:  # no process could begin
-            lost = [remaining.popleft()]
-        if lost:
-            _crash_sub_flows()
-        for lost_task in lost:
-            if _round(deque([lost_task]), task_runner(settings, lake), tell, 1):
-                tell(lost_task.ended() or _never_ended(lost_task))
-
-
-def _divided(remaining: deque[Asked], workers: int) -> list[Divided]:
-    """The partitions whose stages are tasks of their own, the largest first; they leave the others.
-
-    One for Dask's large workers is not among them: its stages would wait for each other and keep back what others take.
-    """
-    many = [y for y in remaining if y.listed and y.listed["rows"] >= least_divided() and not y.large]
-    divided = [parts for year_task in many if (parts := Divided.of(year_task, workers))]
-    for parts in divided:
-        remaining.remove(parts.year_task)
-    return divided
+    divided = take_divided(remaining, workers) if workers > 1 else []
+    with ExitStack() as locks:
+        for parts in divided:
+            locks.callback(parts.release)
+        while remaining or divided:
+            count = len(remaining)
+            lost = _round(remaining, task_runner(settings, lake), tell, workers, divided)
+            if not lost and len(remaining) == count:  # no process could begin
+                lost = [remaining.popleft()]
+            if lost:
+                _crash_sub_flows()
+            for lost_task in lost:
+                alone = replace(lost_task, goes_on=0)  # a further attempt
+                if _round(deque([alone]), task_runner(settings, lake), tell, 1):
+                    tell(alone.ended() or never_ended(alone))
 
 
 def _crash_sub_flows() -> None:
@@ -317,7 +316,7 @@ def _round(
     with runner as running, _killing_workers():
         while remaining or under_way or divided:
             while under_way < workers * (1 if divided else _AHEAD) and not (lost or untouched or leaving()):
-                if (next_task := _next_task(remaining, divided)) is None:
+                if (next_task := next_to_start(remaining, divided)) is None:
                     break
                 try:
                     with shielded_children(), next_task.where():
@@ -326,9 +325,9 @@ def _round(
                     untouched.append(next_task)
                     break
                 under_way += 1
-                if isinstance(next_task, StageTask):
-                    next_task.of.at_work.add(next_task.at)
                 began = time.perf_counter()
+                if isinstance(next_task, StageTask):
+                    next_task.began()
                 future.add_done_callback(lambda _, ended=(next_task, began): over.put(ended))
             if not under_way:
                 end_if_leaving()
@@ -336,7 +335,7 @@ def _round(
             (ended_task, began), under_way = over.get(), under_way - 1
             if isinstance(ended_task, StageTask):
                 ended_task.ended(time.perf_counter() - began)
-                _whole(remaining, divided)
+                hand_over(remaining, divided)
                 continue
             record = ended_task.ended()
             if record is not None and record.ended and not record.replaced:
@@ -348,23 +347,8 @@ def _round(
             untouched_task.of.stopped = True
         else:
             remaining.appendleft(untouched_task)
-    _whole(remaining, divided)
+    hand_over(remaining, divided)
     return lost
-
-
-def _next_task(remaining: deque[Asked], divided: Sequence[Divided]) -> Asked | StageTask | None:
-    """A stage of a divided partition if one may start, else the next partition; None where nothing may."""
-    for parts in divided:
-        if (stage_task := parts.next_stage()) is not None:
-            return stage_task
-    return remaining.popleft() if remaining else None
-
-
-def _whole(remaining: deque[Asked], divided: list[Divided]) -> None:
-    """Put divided partitions first whose stages have all ended: their audit is left."""
-    for parts in [parts for parts in divided if parts.over]:
-        divided.remove(parts)
-        remaining.appendleft(parts.year_task)
 
 
 def one_task(year_task: Asked | StageTask) -> tuple[Any, dict[str, Any]]:
@@ -382,6 +366,7 @@ def one_task(year_task: Asked | StageTask) -> tuple[Any, dict[str, Any]]:
     if year_task.listed is None:
         return audit_of_year.with_options(task_run_name=named), {**common_parameters, "jobs": year_task.jobs}
     parameters = {**common_parameters, "listed": year_task.listed, "conditions": year_task.conditions}
+    parameters["goes_on"] = year_task.goes_on
     return audit_of_partition.with_options(task_run_name=named), parameters
 
 
@@ -394,21 +379,6 @@ def _killing_workers() -> Iterator[None]:
         if stop_requested():
             for worker in active_children():
                 worker.kill()
-
-
-def _never_ended(year_task: Asked) -> Attempt:
-    """The record of a failed year: its process died twice or could not start."""
-    lake, audit = Lake(year_task.lake), year_task.spec["name"]
-    last = latest(lake, audit, year_task.year, year_task.value)
-    cause = last.message if last and last.attempt > year_task.before else "no process could begin with it"
-    with lake.lock(lock_of(audit, year_task.year, year_task.value)):
-        message = f"{cause}; is there memory enough? Try fewer --workers, or narrow source.keep"
-        partition_facts = (
-            {"rows": year_task.listed["rows"], "conditions": year_task.conditions} if year_task.listed else {}
-        )
-        return Recorder(lake, audit, year_task.year, year_task.value, **partition_facts).end(
-            YearState.FAILED, ExitCode.INFRASTRUCTURE, message
-        )
 
 
 _TRIED: dict[str, Any] = {
@@ -428,7 +398,7 @@ def audit_of_year(spec: dict[str, Any], year: int, lake: str, force: bool, jobs:
 
 @task(name="partition", **_TRIED)
 def audit_of_partition(
-    spec: dict[str, Any], year: int, lake: str, force: bool, listed: dict[str, Any], conditions: str
+    spec: dict[str, Any], year: int, lake: str, force: bool, listed: dict[str, Any], conditions: str, goes_on: int = 0
 ) -> dict[str, Any]:
     """Audit one partition of a year; one that cannot be audited fails here, and is recorded in the lake.
 
@@ -437,10 +407,11 @@ def audit_of_partition(
     if listed["rows"] >= least_rows():
         # the server keeps parameters, and everybody who opens it reads them: no count of rows, and no digest of them
         parameters = {"spec": spec, "year": year, "lake": lake, "force": force, "conditions": conditions}
-        return _in_sub_flow({**parameters, "value": listed["value"]})
+        return _in_sub_flow({**parameters, "value": listed["value"], "goes_on": goes_on})
     with _working(spec):
         partition, audit_spec = Listed(**listed), validated(AuditSpec, spec)
-        return audit_partition(audit_spec, year, partition, Lake(lake), conditions, force).model_dump(mode="json")
+        record = audit_partition(audit_spec, year, partition, Lake(lake), conditions, force, goes_on=goes_on)
+        return record.model_dump(mode="json")
 
 
 @task(name="stage", **_TRIED)
@@ -448,21 +419,6 @@ def stage_of_partition(spec: dict[str, Any], call: dict[str, Any]) -> dict[str, 
     """Run one stage of a divided partition; ``call`` is its ``StageCall``. What it wrote is read from the lake."""
     with _working(spec):
         return StageCall(**call).run().model_dump(mode="json")
-
-
-def least_divided() -> int:
-    """Rows from which on each stage of a partition is a task of its own, where several run at the same time."""
-    return 10 * least_rows()
-
-
-def least_rows() -> int:
-    """Rows from which on a partition has a sub-flow run: EVENHAND_SUB_FLOW_ROWS, else 10,000.
-
-    Below them Prefect's share of the cost would be large, and of thousands of partitions the server would keep a
-    hundred thousand task runs: their stages are in the log alone.
-    """
-    setting = os.environ.get("EVENHAND_SUB_FLOW_ROWS", "")
-    return int(setting) if setting.isdecimal() else 10_000
 
 
 def _in_sub_flow(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -487,6 +443,7 @@ def audit_in_sub_flow(
     jobs: int = 1,
     value: str = "",
     conditions: str = "",
+    goes_on: int = 0,
 ) -> Any:
     """Audit a year, or a partition of it, with a task run a stage; its state has the name of its verdict."""
     with _working(spec):
@@ -496,7 +453,9 @@ def audit_in_sub_flow(
                 record = audit_year(audit_spec, year, opened, force, jobs, as_tasks=True)
             else:
                 partition = kept_value(opened, audit_spec.name, year, value)
-                record = audit_partition(audit_spec, year, partition, opened, conditions, force, as_tasks=True)
+                record = audit_partition(
+                    audit_spec, year, partition, opened, conditions, force, as_tasks=True, goes_on=goes_on
+                )
         except TooLittleEvidenceError as error:  # which is no failure
             return Completed(name=Name.INCONCLUSIVE.value, message=str(error), data={})
         run = run_of(opened, record.run or "")

@@ -332,6 +332,11 @@ def _independent(
                 yield from _independent(before, most, (*chosen, at))
 
 
+def side_by_side(steps: Sequence[Step], most: int) -> int:
+    """How many of the steps can run at the same time at most, up to ``most``."""
+    return max((len(places) for places in _independent(_before(steps), most)), default=0)
+
+
 def check_memory(
     lake: Lake, planned: Plan, done: Sequence[Partition], *, rows: int | None = None, jobs: int = 1, force: bool = False
 ) -> None:

@@ -264,13 +264,22 @@ def _last(lake: Lake, audit: str, year: int, value: str) -> Attempt | None:
 class Recorder:
     """Keeps the record of one attempt."""
 
-    def __init__(self, lake: Lake, audit: str, year: int, value: str = "", **initial_fields: Any) -> None:
+    def __init__(
+        self, lake: Lake, audit: str, year: int, value: str = "", *, goes_on: int = 0, **initial_fields: Any
+    ) -> None:
         """Begin the next attempt of the year or partition; the caller holds its lock.
 
-        ``initial_fields`` are fields of the record that are known before it begins, such as its rows.
+        ``initial_fields`` are fields of the record that are known before it begins, such as its rows. ``goes_on`` is
+        the number of an attempt that another process began and handed over: it goes on if it has not ended.
         """
         self._lake, self._clock = lake, time.perf_counter()
         before = latest(lake, audit, year, value)
+        if before is not None and before.attempt == goes_on and not before.ended:
+            since = datetime.now(UTC) - datetime.fromisoformat(before.began)
+            self._clock -= max(since.total_seconds(), 0.0)
+            self.attempt = before
+            self.tell(**initial_fields, pid=os.getpid(), host=socket.gethostname())
+            return
         self.attempt = Attempt(
             audit=audit,
             year=year,
@@ -298,13 +307,15 @@ class Recorder:
 
 
 @contextmanager
-def recorded(lake: Lake, audit: str, year: int, value: str = "", **initial_fields: Any) -> Iterator[Recorder]:
+def recorded(
+    lake: Lake, audit: str, year: int, value: str = "", *, goes_on: int = 0, **initial_fields: Any
+) -> Iterator[Recorder]:
     """An attempt of a year or partition. An error is recorded and goes on, but for data with nothing to compare.
 
     Another attempt of the same one, in whatever process, waits for it to end.
     """
     with lake.lock(lock_of(audit, year, value)):
-        recorder = Recorder(lake, audit, year, value, **initial_fields)
+        recorder = Recorder(lake, audit, year, value, goes_on=goes_on, **initial_fields)
         try:
             yield recorder
         except TooFewError as error:

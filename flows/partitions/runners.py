@@ -329,6 +329,21 @@ def _on_dask(address: str, lake: str | None) -> "TaskRunner[Any]":
     return runner
 
 
+def least_rows() -> int:
+    """Rows from which on a partition has a sub-flow run: EVENHAND_SUB_FLOW_ROWS, else 10,000.
+
+    Below them Prefect's share of the cost would be large, and of thousands of partitions the server would keep a
+    hundred thousand task runs: their stages are in the log alone.
+    """
+    setting = os.environ.get("EVENHAND_SUB_FLOW_ROWS", "")
+    return int(setting) if setting.isdecimal() else 10_000
+
+
+def least_divided() -> int:
+    """Rows from which on each stage of a partition is a separate task, where several tasks run at the same time."""
+    return 10 * least_rows()
+
+
 @contextmanager
 def shared_cores(at_a_time: int, *, single_thread: bool = False) -> Iterator[None]:
     """Give processes that start meanwhile their share of the cores, through the environment where libraries look.

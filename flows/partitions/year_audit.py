@@ -1,8 +1,9 @@
 """Audits one year or partition of a back-fill."""
 
+from collections import deque
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field, replace
 from logging import WARNING
 from typing import Any, Self
 
@@ -12,9 +13,10 @@ from flows.concurrency.workers import StageCall
 from flows.execution import Execution, check_ended
 from flows.outcome.ending import stage_words
 from flows.outcome.run_log import tell_run
-from flows.partitions.attempts import OF_VERDICT, Attempt, Recorder, YearState, recorded
+from flows.partitions.attempts import OF_VERDICT, Attempt, Recorder, YearState, latest, lock_of, recorded
 from flows.partitions.part_spec import spec_of_part
 from flows.partitions.partition_list import Listed
+from flows.partitions.runners import least_divided
 from flows.partitions.year_plan import Asked, expected_steps
 from flows.partitions.years import not_judged, spec_of_year
 from flows.runs.index import Run, last_run, read_manifest, vintage_words
@@ -31,7 +33,7 @@ from flows.runs.signatures import trusted_signer, verify_run
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
 from schemas.errors import EvenhandError
-from schemas.terms import State
+from schemas.terms import ExitCode, State
 from tasks.ingest.registry import check_columns
 from tasks.lake.store import Lake
 from tasks.metrics.limits import check_limits
@@ -77,6 +79,7 @@ def audit_partition(
     force: bool = False,
     *,
     as_tasks: bool = False,
+    goes_on: int = 0,
 ) -> Attempt:
     """Audit one partition of a year, stage after stage; as ``audit_year`` does a year.
 
@@ -88,12 +91,15 @@ def audit_partition(
         conditions: digest of what decides the result (``lenders.outlook``).
         force: whether one with a protected run is audited again.
         as_tasks: as of ``audit_year``.
+        goes_on: number of the attempt that its stages began as tasks; 0 without one.
 
     Raises:
         EvenhandError: as ``spec_of_part`` and the stages say; it is recorded first.
     """
     with (
-        recorded(lake, spec.name, year, listed.value, rows=listed.rows, conditions=conditions) as recorder,
+        recorded(
+            lake, spec.name, year, listed.value, goes_on=goes_on, rows=listed.rows, conditions=conditions
+        ) as recorder,
         telling_short_memory(f"{spec.name} {year} {listed.value}"),
     ):
         current_run = last_run(lake, spec.name, year, listed.value)
@@ -106,16 +112,23 @@ def audit_partition(
 
 
 def _plan_of(of_year: AuditSpec, requested_spec: AuditSpec, lake: Lake, recorder: Recorder) -> Plan:
-    vintage = vintage_words(of_year.source.model_dump(mode="json"))
-    recorder.tell(vintage=vintage, lacking=of_year.source.lacking)
+    recorder.tell(**_source_facts(of_year))
     check_columns(of_year)
     check_limits(requested_spec)
     for line in not_judged(requested_spec, of_year):
         _warn(recorder, line)
     planned = planned_in(lake, of_year)
-    stages = tuple(step.name for step in planned.steps)
-    recorder.tell(source_sha256=planned.source_sha256, stages=stages)
+    recorder.tell(**_stage_facts(planned))
     return planned
+
+
+def _source_facts(of_year: AuditSpec) -> dict[str, Any]:
+    vintage = vintage_words(of_year.source.model_dump(mode="json"))
+    return {"vintage": vintage, "lacking": of_year.source.lacking}
+
+
+def _stage_facts(planned: Plan) -> dict[str, Any]:
+    return {"source_sha256": planned.source_sha256, "stages": tuple(step.name for step in planned.steps)}
 
 
 def _leave_alone(recorder: Recorder, run: Run, lake: Lake) -> None:
@@ -162,7 +175,8 @@ class _Watcher:
 
 
 def _end(recorder: Recorder, summary: Summary) -> None:
-    recorder.tell(run=summary.run, stage="", computed=summary.computed, read=summary.source_summary)
+    computed = recorder.attempt.computed + summary.computed  # with what its stages computed as tasks
+    recorder.tell(run=summary.run, stage="", computed=computed, read=summary.source_summary)
     state = OF_VERDICT.get(summary.state, YearState.INCONCLUSIVE)
     why = ""
     if state is YearState.INCONCLUSIVE:
@@ -172,17 +186,33 @@ def _end(recorder: Recorder, summary: Summary) -> None:
     recorder.end(state, summary.exit_code, why)
 
 
+def never_ended(year_task: Asked) -> Attempt:
+    """The record of a failed year: its process died twice or could not start."""
+    lake, audit = Lake(year_task.lake), year_task.spec["name"]
+    last = latest(lake, audit, year_task.year, year_task.value)
+    cause = last.message if last and last.attempt > year_task.before else "no process could begin with it"
+    with lake.lock(lock_of(audit, year_task.year, year_task.value)):
+        message = f"{cause}; is there memory enough? Try fewer --workers, or narrow source.keep"
+        partition_facts = (
+            {"rows": year_task.listed["rows"], "conditions": year_task.conditions} if year_task.listed else {}
+        )
+        return Recorder(lake, audit, year_task.year, year_task.value, **partition_facts).end(
+            YearState.FAILED, ExitCode.INFRASTRUCTURE, message
+        )
+
+
 # --------------------------------------------------------------------------------------------------------------------
 # The stages of a large partition, each a task of its own, so that one partition does not keep one worker for hours.
 #
 # What a stage writes is in the lake. The audit of the partition follows as the last task, finds all of it there, and
-# makes the same run and record as an audit in one task. Where a stage fails or its process dies, that audit takes over
-# from what the lake holds: it tries the stage again, and reports what is wrong with it.
+# makes the same run as an audit in one task. Where a stage fails or its process dies, that audit takes over from what
+# the lake holds: it tries the stage again, and reports what is wrong with it. The back-fill's own process begins the
+# record and holds the partition's lock until it hands both over to that audit.
 
 
 @dataclass
 class Divided:
-    """A partition whose stages are tasks; the back-fill begins each as soon as what it reads is there."""
+    """A partition with its stages as tasks; the back-fill begins each as soon as what it reads is there."""
 
     year_task: Asked
     planned: Plan
@@ -191,17 +221,24 @@ class Divided:
     """Places of the stages that run."""
     stopped: bool = False
     """Whether the audit in one task takes over."""
+    recorder: Recorder | None = None
+    """Of the attempt, from the first stage on."""
+    _lock: ExitStack = field(default_factory=ExitStack)
 
     @classmethod
     def of(cls, year_task: Asked, workers: int) -> Self | None:
-        """The stages of a partition; None where it cannot be planned, or all is held: its audit says so at once."""
+        """The stages of a partition; None where it cannot be planned, or all is held: its audit ends at once.
+
+        So it is while another process audits it: that is waited for by a worker, and not by the whole back-fill.
+        """
         spec, lake, partition = (
             validated(AuditSpec, year_task.spec),
             Lake(year_task.lake),
             Listed(**(year_task.listed or {})),
         )
         last = last_run(lake, spec.name, year_task.year, partition.value)
-        if last is not None and last.protected and not year_task.force:
+        attempt = latest(lake, spec.name, year_task.year, partition.value)
+        if (last is not None and last.protected and not year_task.force) or (attempt and not attempt.ended):
             return None
         try:
             of_part = spec_of_part(spec, year_task.year, partition, lake)
@@ -224,7 +261,35 @@ class Divided:
     def next_stage(self) -> "StageTask | None":
         """The stage to begin with next, the longest first; None while none may start."""
         places = [] if self.stopped else self.schedule.ready(self.at_work)
-        return StageTask(self, places[0]) if places else None
+        if not places:
+            return None
+        step = self.planned.steps[places[0]]
+        key = step.stage.key(inputs(step, self.schedule.before(places[0])), step.settings, step.modules)
+        record = Lake(self.year_task.lake).storage.read(f"stages/{step.stage.name}/{key}/partition.json")
+        return StageTask(self, places[0], record is not None)
+
+    def record(self) -> Recorder:
+        """The record of the attempt, which the first stage begins."""
+        if self.recorder is None:
+            task, lake = self.year_task, Lake(self.year_task.lake)
+            key = task.spec["name"], task.year, task.value
+            self._lock.enter_context(lake.lock(lock_of(*key)))
+            facts = {"rows": (task.listed or {})["rows"], "conditions": task.conditions}
+            facts |= _source_facts(self.planned.spec) | _stage_facts(self.planned)
+            self.recorder = Recorder(lake, *key, **facts)
+        return self.recorder
+
+    def handed_over(self) -> Asked:
+        """The audit of the partition, which goes on with the record of the attempt."""
+        if self.recorder is None:
+            return self.year_task
+        self.recorder.tell(stage="")
+        self.release()
+        return replace(self.year_task, goes_on=self.recorder.attempt.attempt)
+
+    def release(self) -> None:
+        """Let go of the lock of the partition: its attempt counts as interrupted until an audit goes on with it."""
+        self._lock.close()
 
 
 @dataclass(frozen=True)
@@ -234,6 +299,8 @@ class StageTask:
     of: Divided
     at: int
     """Its place in the plan."""
+    held_before: bool
+    """Whether the lake had what it writes."""
 
     @property
     def name(self) -> str:
@@ -251,8 +318,9 @@ class StageTask:
         return self.of.year_task.where()
 
     def began(self) -> None:
-        """Note that it runs."""
+        """Note that it runs, in the record, too."""
         self.of.at_work.add(self.at)
+        self.of.record().tell(stage=self.of.planned.steps[self.at].name)
 
     def ended(self, seconds: float) -> None:
         """Take what it wrote from the lake; where that is not there, or will not do, the whole audit takes over."""
@@ -270,4 +338,33 @@ class StageTask:
             tell_run(f"{self.name} did not end: the audit of the partition goes on from what the lake holds", WARNING)
         else:
             self.of.schedule.done[self.at] = partition
+            recorder = self.of.record()
+            recorder.tell(computed=recorder.attempt.computed + (not self.held_before))
             tell_run(f"{self.name}: {stage_words(partition, seconds, lake)}")
+
+
+def take_divided(remaining: deque[Asked], workers: int) -> list[Divided]:
+    """Take the partitions with a task for each stage out of the others; the largest first.
+
+    One for Dask's large workers is not among them: its stages would wait for each other and keep back what others take.
+    """
+    many = [y for y in remaining if y.listed and y.listed["rows"] >= least_divided() and not y.large]
+    divided = [parts for year_task in many if (parts := Divided.of(year_task, workers))]
+    for parts in divided:
+        remaining.remove(parts.year_task)
+    return divided
+
+
+def next_to_start(remaining: deque[Asked], divided: Sequence[Divided]) -> Asked | StageTask | None:
+    """A stage of a divided partition if one may start, else the next partition; None where nothing may."""
+    for parts in divided:
+        if (stage_task := parts.next_stage()) is not None:
+            return stage_task
+    return remaining.popleft() if remaining else None
+
+
+def hand_over(remaining: deque[Asked], divided: list[Divided]) -> None:
+    """Put divided partitions first when all their stages have ended: their audit is left."""
+    for parts in [parts for parts in divided if parts.over]:
+        divided.remove(parts)
+        remaining.appendleft(parts.handed_over())

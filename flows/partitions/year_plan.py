@@ -4,7 +4,9 @@ import hashlib
 import json
 import logging
 import math
+import os
 import re
+import socket
 import time
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from flows.concurrency.schedule import FURTHEST, IMPORTS_MB
+from flows.concurrency.schedule import FURTHEST, IMPORTS_MB, side_by_side
 from flows.partitions.attempts import Attempt, Recorder, YearState, latest, lock_of
 from flows.partitions.part_spec import spec_of_part
 from flows.partitions.partition_list import Listed, before, by_of, keep_listing, listing, newest, without_value
-from flows.partitions.runners import at_a_time, identity
+from flows.partitions.runners import at_a_time, identity, least_divided
 from flows.runs.index import Run, read_manifest, runs_of
 from flows.runs.signatures import verify_run
 from schemas.audit.partition import ALL, By
@@ -58,6 +60,8 @@ class Asked:
     conditions: str = ""
     large: bool = False
     """Whether it is for Dask workers with the resource ``large`` alone."""
+    goes_on: int = 0
+    """Number of the attempt that its stages began as tasks, with which its audit goes on; 0 without one."""
 
     @property
     def value(self) -> str:
@@ -65,8 +69,11 @@ class Asked:
         return str(self.listed["value"]) if self.listed else ""
 
     def begun(self) -> bool:
-        """Whether this back-fill has begun with it."""
-        return attempts_before(self.spec["name"], self.year, self.lake, self.value) > self.before
+        """Whether this back-fill has begun with it; the stages that ran as tasks do not count."""
+        last = latest(Lake(self.lake), self.spec["name"], self.year, self.value)
+        if last is None or last.attempt != self.goes_on:
+            return last is not None and last.attempt > self.before
+        return (last.pid, last.host) != (os.getpid(), socket.gethostname())
 
     def ended(self) -> Attempt | None:
         """The record of this back-fill's attempt; None if none has ended."""
@@ -647,6 +654,8 @@ class Expected(NamedTuple):
     usable: int
     measured_here: bool
     """Whether a run of this lake tells, and not a table of another machine."""
+    at_once: int = 1
+    """How many of its stages can run at the same time, each a task."""
 
     def words(self) -> str:
         """The partition and its figure."""
@@ -663,10 +672,11 @@ def fitted(tasks: Sequence[Asked], settings: Mapping[str, Any]) -> list[Asked]:
     Raises:
         InfrastructureError: the memory does not suffice, and none of them is forced.
     """
-    expected = _expected(tasks)
+    workers = at_a_time(settings) if settings.get("address") is None else 1  # each worker of Dask has its own limit
+    expected = _expected(tasks, workers)
     force = any(partition_task.force for partition_task in tasks)
     if settings.get("address") is None:
-        check_together(list(expected.values()), at_a_time(settings), force=force)
+        check_together(list(expected.values()), workers, force=force)
         return list(tasks)
     from flows.partitions.runners import capacities
 
@@ -682,14 +692,18 @@ def fitted(tasks: Sequence[Asked], settings: Mapping[str, Any]) -> list[Asked]:
 def check_together(expected: Sequence[Expected], workers: int, *, force: bool) -> None:
     """Refuse partitions where the largest that run at a time do not fit; only warn if the figure is of a table.
 
+    One whose stages are tasks counts as often as stages of it can run at the same time.
+
     Raises:
         InfrastructureError: they do not fit by what runs of this lake took, or EVENHAND_MEMORY is no size.
     """
-    most = sorted(expected, key=lambda forecast: -forecast.mb)[:workers]
+    tasks = [forecast for forecast in expected for _ in range(forecast.at_once)]
+    most = sorted(tasks, key=lambda forecast: -forecast.mb)[:workers]
     total, allowed = sum(forecast.mb for forecast in most), allowed_mb()
     if total <= allowed:
         return
-    at_once = f" ({len(most)} partitions at a time take {_gb(total)})" * (len(most) > 1)
+    kind = "partitions or stages" if any(forecast.at_once > 1 for forecast in most) else "partitions"
+    at_once = f" ({len(most)} {kind} at a time take {_gb(total)})" * (len(most) > 1)
     fewer = "fewer --workers, or " * (len(most) > 1)
     why = (
         f"{most[0].words()}{at_once}, and the back-fill may take {_gb(allowed)}; {fewer}without the largest by "
@@ -732,7 +746,7 @@ def for_large(expected: Sequence[Expected], workers: "Sequence[Capacity]", addre
     return {forecast.named for forecast in above}
 
 
-def _expected(tasks: Sequence[Asked]) -> dict[tuple[int, str], Expected]:
+def _expected(tasks: Sequence[Asked], workers: int) -> dict[tuple[int, str], Expected]:
     """The forecasts by year and value; none where runs of the lake cannot be read, which their readers report."""
     spec, lake = validated(AuditSpec, tasks[0].spec), Lake(tasks[0].lake)
     try:
@@ -746,7 +760,10 @@ def _expected(tasks: Sequence[Asked]) -> dict[tuple[int, str], Expected]:
         listed = [Listed(**partition_task.listed) for partition_task in of if partition_task.listed]
         for partition, cost in forecasts(spec, year, listed, lake, past):
             words = f"{year} {partition.value}", cost.peak_mb, partition.usable, cost.measured_here
-            forecasts_by_key[year, partition.value] = Expected(*words)
+            at_once = 1
+            if workers > 1 and partition.rows >= least_divided():
+                at_once = side_by_side(plan(spec_of_part(spec, year, partition, lake)).steps, workers)
+            forecasts_by_key[year, partition.value] = Expected(*words, at_once)
     return forecasts_by_key
 
 

@@ -1,12 +1,17 @@
 """Partitions by their records: which are left, which stand, which are set aside; and what a year of them says."""
 
+import os
+from collections import deque
+from dataclasses import asdict, replace
+
 import pytest
 from lenders_of_loans import LARGE, MIDDLE, SMALL, YEAR, write_lenders
 
 from flows.operations.status import partition_status
-from flows.partitions.attempts import Attempt, YearState, latest, place_of, recorded, summed_up
+from flows.partitions.attempts import Attempt, Recorder, YearState, latest, place_of, recorded, summed_up
 from flows.partitions.partition_list import Listed, keep_listing, newest, seconds_left
-from flows.partitions.year_plan import Choice, Outlook, outlooks
+from flows.partitions.year_audit import audit_partition, hand_over, next_to_start, take_divided
+from flows.partitions.year_plan import Asked, Choice, Outlook, outlooks
 from schemas.errors import SpecError
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
@@ -102,3 +107,75 @@ def test_status_counts_partitions_and_expects_time_by_the_nearest_in_rows(lake):
     assert seconds_left(done, [100, 250], 2) == 40.0
     assert seconds_left([], [100], 1) is None
     assert seconds_left(done, [], 1) == 0.0
+
+
+@pytest.fixture
+def divided(spec, lake, monkeypatch):
+    """The partition of every row, whose stages are tasks, and its first stage at work."""
+    monkeypatch.setenv("EVENHAND_SUB_FLOW_ROWS", "60")
+    every, conditions = seen(spec, lake).to_do[0]
+    plain = {"spec": spec.model_dump(mode="json"), "listed": asdict(every), "conditions": conditions}
+    partition_task = Asked(**plain, year=YEAR, lake=lake.location, force=False, jobs=1)
+    (parts,) = take_divided(deque([partition_task]), 2)
+    first = next_to_start(deque(), [parts])
+    first.began()
+    return parts, first
+
+
+def test_a_record_begins_with_the_first_stage_and_its_audit_goes_on_with_it(spec, lake, divided, monkeypatch):
+    parts, stage_task = divided
+    (year,) = partition_status(lake)
+    assert (year.partitions[0].value, year.partitions[0].state) == ("all", "running")
+    began, at_stages = latest(lake, spec.name, YEAR, "all"), [parts]
+    assert (began.stage, began.attempt, began.rows) == ("ingest", 1, parts.year_task.listed["rows"])
+    remaining = deque()
+    while at_stages:
+        stage_task.call().run()
+        stage_task.ended(0.1)
+        hand_over(remaining, at_stages)
+        if at_stages:
+            stage_task = next_to_start(remaining, at_stages)
+            stage_task.began()
+    (partition_task,) = remaining
+    assert partition_task.goes_on == 1
+    assert not partition_task.begun()
+    main = os.getpid()
+    monkeypatch.setattr("os.getpid", lambda: main + 1)  # a worker
+    listed = Listed(**partition_task.listed)
+    ended = audit_partition(spec, YEAR, listed, lake, partition_task.conditions, goes_on=partition_task.goes_on)
+    monkeypatch.undo()
+    assert partition_task.begun()
+    assert partition_task.ended() == ended
+    assert (ended.attempt, ended.began, ended.state.value) == (1, began.began, "within")
+    assert ended.computed == len(ended.stages) == len(began.stages)
+    further = audit_partition(spec, YEAR, listed, lake, partition_task.conditions, goes_on=1)  # which has ended
+    assert (further.attempt, further.computed) == (2, 0)
+
+
+def test_what_the_back_fill_leaves_at_a_stage_is_interrupted_and_the_next_attempt_counts_its_own(spec, lake, divided):
+    parts, first = divided
+    first.call().run()
+    first.ended(0.1)
+    parts.release()  # as where its process dies
+    died = latest(lake, spec.name, YEAR, "all")
+    assert (died.state, died.computed) == (YearState.INTERRUPTED, 1)
+    again = replace(parts.year_task, before=died.attempt)
+    assert not again.begun()
+    (resumed,) = take_divided(deque([again]), 2)
+    stage_task = next_to_start(deque(), [resumed])
+    stage_task.began()
+    assert stage_task.held_before
+    stage_task.call().run()
+    stage_task.ended(0.1)
+    assert again.begun()
+    assert take_divided(deque([again]), 2) == []  # another back-fill leaves it to a worker, which waits
+    resumed.release()
+    last = latest(lake, spec.name, YEAR, "all")
+    assert (last.attempt, last.computed) == (2, 0)
+
+
+def test_the_seconds_of_an_attempt_that_goes_on_count_from_its_beginning(spec, lake):
+    with lake.lock(f"year-{spec.name}-{YEAR}"):
+        recorder = Recorder(lake, spec.name, YEAR)
+        recorder.tell(began="2020-01-01T00:00:00+00:00")
+        assert Recorder(lake, spec.name, YEAR, goes_on=1).end(YearState.WITHIN, 0).seconds > 1e8

@@ -126,7 +126,13 @@ def test_stages_as_tasks_change_no_table(written, tmp_path, server, dask):
         assert process.wait(timeout=300) == 0
     assert digests(lake) == expected
     attempts = computed(lake)
-    assert attempts.pop(ALL) == (1, 0)  # its tasks had computed all of them
+    of_all = newest(lake, "lenders", YEAR)[ALL]
+    assert attempts.pop(ALL) == (1, len(of_all.stages))  # by its tasks, which the last audit only gathers
+    records = [lake.root / "stages" / p.stage / p.key for p in last_run(lake, "lenders", YEAR, ALL).partitions]
+    lineages = [json.loads((folder / "lineage.json").read_text()) for folder in records]
+    assert of_all.seconds > max(float(lineage["seconds"]) for lineage in lineages)
+    first, last = (pick(float(lineage["started"]) for lineage in lineages) for pick in (min, max))
+    assert of_all.seconds > last - first
     assert all(attempt == 1 and stages > 0 for attempt, stages in attempts.values())
 
 
@@ -139,7 +145,9 @@ def test_a_worker_killed_at_a_stage_costs_that_stage_alone(written, tmp_path, se
             assert time.monotonic() < until
             assert process.poll() is None
             time.sleep(0.02)
-        assert not list(lake.root.glob(f"backfills/lenders/{YEAR}/all/*.json"))  # the audit of `all` has not begun
+        at_work = newest(lake, "lenders", YEAR)[ALL]
+        assert (at_work.state.value, at_work.pid) == ("running", process.pid)
+        assert at_work.stage in at_work.stages
         kept = {path: path.stat().st_mtime_ns for path in lake.root.glob("stages/*/*/partition.json")}
         children = psutil.Process(process.pid).children()
         workers = [child for child in children if "spawn_main" in str(child.cmdline())]
@@ -154,4 +162,26 @@ def test_a_worker_killed_at_a_stage_costs_that_stage_alone(written, tmp_path, se
     of_all = [lake.root / "stages" / partition.stage / partition.key / "partition.json" for partition in partitions]
     finished = sum(path in kept for path in of_all)
     assert finished >= 1
-    assert stages <= len(partitions) - finished
+    assert len(partitions) - finished <= stages <= len(partitions)
+
+
+@pytest.mark.long
+def test_a_back_fill_killed_at_a_stage_of_all_rows_goes_on_at_its_next_attempt(written, tmp_path, server):
+    path, expected = written
+    with in_stages(path, tmp_path, server, "--workers", "2") as (process, lake):
+        until = time.monotonic() + 240
+        while not list(lake.root.glob("stages/score/*/partition.json")):
+            assert time.monotonic() < until
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.kill()
+        process.wait()
+        died = newest(lake, "lenders", YEAR)[ALL]
+    assert (died.attempt, died.state.value) == (1, "interrupted")
+    assert f"process {died.pid} on" in died.message
+    with in_stages(path, tmp_path, server, "--workers", "2") as (process, _):
+        assert process.wait(timeout=300) == 0
+    assert digests(lake) == expected
+    attempt, stages = computed(lake)[ALL]
+    assert attempt == 2
+    assert 0 < stages < len(died.stages)

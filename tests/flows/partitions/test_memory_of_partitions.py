@@ -35,6 +35,14 @@ def test_the_largest_at_a_time_share_what_there_is(monkeypatch):
     check_together(expected(900, 2000, 1500), 1, force=False)
 
 
+def test_a_partition_counts_as_often_as_its_stages_run_at_a_time(monkeypatch):
+    monkeypatch.setenv("EVENHAND_MEMORY", "3GB")
+    parts = [expected(1200)[0]._replace(at_once=3), *expected(100)]
+    check_together(parts, 2, force=False)
+    with pytest.raises(InfrastructureError, match=r"\(3 partitions or stages at a time take 3\.6 GB\)"):
+        check_together(parts, 3, force=False)
+
+
 def test_force_goes_on_and_so_does_a_figure_of_a_table(monkeypatch, caplog):
     monkeypatch.setenv("EVENHAND_MEMORY", "1GB")
     check_together(expected(2000), 1, force=True)
@@ -80,3 +88,19 @@ def test_partitions_are_forecast_as_the_plan_says(tmp_path, monkeypatch, caplog)
     assert fitted(asked, settings) == asked  # no run of this lake tells
     assert f"{YEAR} all will need about" in caplog.text
     assert [LARGE in one.value for one in asked].count(True) == 1
+
+
+def test_only_a_divided_partition_has_stages_at_a_time(tmp_path, monkeypatch, caplog):
+    path, lake = write_lenders(tmp_path), Lake(tmp_path / "lake")
+    with_methods = path.read_text().replace("{adjusted: null, fgce: null}", "{adjusted: {}, fgce: {}}")
+    spec = read_spec(with_methods, "lenders.yaml", {}).spec
+    usual = {"spec": spec.model_dump(mode="json"), "year": YEAR, "lake": lake.location, "force": False, "jobs": 1}
+    every = next(listed for listed in listing(spec, YEAR, lake) if listed.value == "all")
+    tasks = [Asked(**usual, listed=asdict(every))]
+    monkeypatch.setenv("EVENHAND_MEMORY", "100MB")
+    # adjust waits for rows and scores, ablate and fgce for the graph, too: three at a time however many workers
+    for rows, workers, stages in (("85", 2, 2), ("85", 9, 3), ("85", 1, 1), ("86", 2, 1)):
+        monkeypatch.setenv("EVENHAND_SUB_FLOW_ROWS", rows)
+        caplog.clear()
+        fitted(tasks, {"kind": "processes", "workers": workers, "address": None})
+        assert (f"({stages} partitions or stages at a time" in caplog.text) is (stages > 1)
