@@ -5,7 +5,6 @@ the paper's synthetic data (equation 72), for whom the truth is known, or those 
 that would save time.
 """
 
-import pickle
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pyarrow.feather as feather
 import yaml
 from scipy.stats import ks_2samp
 
@@ -35,6 +35,7 @@ from tasks.ingest.synthetic.algorithm.lending import Synthetic, synthetic
 from tasks.methods.gcfn.algorithm.detection import Mediated, unidentified
 from tasks.methods.gcfn.algorithm.people import net_change
 from tasks.methods.gcfn.mediate.mediators import Reassigned, ReassignedDecisions
+from tasks.methods.gcfn.mediate.settings import MediateSettings
 from tasks.methods.gcfn.settings import GcfnSettings
 from tasks.numerics.arrays import Floats, Longs
 from tasks.numerics.networks.perceptron import draws
@@ -282,6 +283,10 @@ class Comparison(NamedTuple):
     """What the mean moves by, over what seeds of today's setting lie apart at most."""
 
 
+_READS: Final = ("applicants", "decisions", "encodings", "memberships", "models")
+"""Tables that the trainings and their decisions read."""
+
+
 def applicants(name: str, rows: str, folder: str) -> dict[str, Any]:
     """Reads an audit up to its model, and writes its tables for ``seeded``; of HMDA, a drawn lender."""
     content = yaml.safe_load(shipped(f"audits/{name}.yaml").read_text(encoding="utf-8"))
@@ -296,11 +301,11 @@ def applicants(name: str, rows: str, folder: str) -> dict[str, Any]:
             attribute["groups"] = {name: codes for name, codes in attribute["groups"].items() if present & set(codes)}
     content["methods"] = {"gcfn": content["methods"]["gcfn"]}
     del content["verdicts"]
-    spec = read_spec(yaml.safe_dump(content, sort_keys=False), name).spec
-    step = next(step for step in plan(spec).steps if step.name == "mediate")
-    tables = tables_through(spec, "score")
-    packed = pickle.dumps(({table.name: tables[table.name] for table in step.stage.reads}, step.settings))
-    (Path(folder) / f"{name}.pickle").write_bytes(packed)
+    text = yaml.safe_dump(content, sort_keys=False)
+    (Path(folder) / f"{name}.yaml").write_text(text, encoding="utf-8")
+    tables = tables_through(read_spec(text, name).spec, "score")
+    for table in _READS:
+        feather.write_feather(tables[table], str(Path(folder) / f"{name}.{table}"), "uncompressed")
     return {"rows": tables["applicants"].num_rows}
 
 
@@ -308,10 +313,13 @@ def audited(folder: str, name: str) -> Audited:
     """Reads what ``applicants`` wrote.
 
     Raises:
-        DataQualityError: The rows are too few for the audit's model.
+        DataQualityError: The audit trains no generators, or its rows are too few for its model.
     """
-    # written by a process that the same benchmark started, into its folder
-    tables, settings = pickle.loads((Path(folder) / f"{name}.pickle").read_bytes())  # noqa: S301
+    spec = read_spec((Path(folder) / f"{name}.yaml").read_text(encoding="utf-8"), name).spec
+    settings = next(step.settings for step in plan(spec).steps if step.name == "mediate")
+    if not isinstance(settings, MediateSettings):
+        raise DataQualityError(f"{name} trains no generators")
+    tables = {table: feather.read_table(str(Path(folder) / f"{name}.{table}")) for table in _READS}
     columns = columns_of(tables["applicants"], tables["encodings"])
     case = next(cases(columns, tables["memberships"], tables["applicants"]["row_id"].to_numpy(), settings))
     decide = decider(settings.model, tables["models"], tables["encodings"], tables["decisions"])
