@@ -255,13 +255,19 @@ def comparator_rows(
                 counts |= {"p": p_of_pairs(*signs), "gamma": gamma_of_pairs(*signs)}
             shares.append(row | counts)
         yield COMPARED_FILES.name, table_of(COMPARED_FILES, shares)
-        pairs = [
-            {**row, "row_id": ids[at], "rank": rank, "other_row_id": ids[other], "distance": distance}
-            for c, row in of_groups
-            for at, nearest, distances in zip(c.denied, c.nearest, c.distances, strict=True)
-            for rank, (other, distance) in enumerate(zip(nearest, distances, strict=True), 1)
-        ]
-        yield COMPARATORS.name, table_of(COMPARATORS, pairs)
+        for c, row in of_groups:
+            kept = [len(nearest) for nearest in c.nearest]
+            n = sum(kept)
+            yield (
+                COMPARATORS.name,
+                COMPARATORS.build(
+                    row_id=np.repeat(ids[c.denied], kept),
+                    rank=np.concatenate([np.arange(1, count + 1) for count in kept]),
+                    other_row_id=ids[np.concatenate(c.nearest)],
+                    distance=np.concatenate(c.distances),
+                    **{name: pa.repeat(value, n) for name, value in row.items()},
+                ),
+            )
 
 
 # --------------------------------------------------------------------------------------------------------------------
