@@ -10,7 +10,7 @@ import scipy  # its part `stats` is loaded on first use: a spec is read without 
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs, Matrix, Packed, some_rows_of
+from tasks.numerics.arrays import AnyMatrix, Bools, Floats, Ints, Longs, Packed, Repeated, some_rows_of, sums_of
 from tasks.numerics.encoding import Columns
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class LogitFit:
 
 
 def fit_logit(
-    x: Matrix, y: Floats, start: Floats | None = None, ridge: float = 0.0, weight: Floats | None = None
+    x: AnyMatrix, y: Floats, start: Floats | None = None, ridge: float = 0.0, weight: Floats | None = None
 ) -> LogitFit:
     """Fit P(y = 1) = 1 / (1 + exp(-x b)) by Newton's method with step halving.
 
@@ -189,7 +189,7 @@ def fit_logit(
             return LogitFit(at.b, p, inverse(matrix), TOLD, passes)
     if not converged:
         p, _, matrix = at.derivatives(x, y, penalty, weight)
-    separated = "" if ridge or (converged and has_maximum(x[:], y, p)) else _sign(at.b, p)
+    separated = "" if ridge or (converged and has_maximum(x, y, p)) else _sign(at.b, p)
     return LogitFit(at.b, p, inverse(matrix), separated, passes)
 
 
@@ -205,7 +205,7 @@ class _Point:
     """Score and information, of a packed matrix: its rows are made once for all."""
 
     def derivatives(
-        self, x: Matrix, y: Floats, penalty: Floats, weight: Floats | None
+        self, x: AnyMatrix, y: Floats, penalty: Floats, weight: Floats | None
     ) -> tuple[Floats, Floats, Floats]:
         """Probabilities ``(n,)``, score ``(p,)`` and information, the penalty in the last one alone."""
         p = expit(self.index)
@@ -213,11 +213,11 @@ class _Point:
             score, matrix = self.packed or _derivatives(x, y, self.b, weight)[1:]
             return p, score, matrix + np.diag(penalty)
         residual = y - p if weight is None else weight * (y - p)
-        return p, x.T @ residual, information(x, p, penalty, weight)
+        return p, sums_of(x, residual), information(x, p, penalty, weight)
 
 
 def _point(
-    x: Matrix, y: Floats, b: Floats, penalty: Floats, weight: Floats | None, index: Floats | None = None
+    x: AnyMatrix, y: Floats, b: Floats, penalty: Floats, weight: Floats | None, index: Floats | None = None
 ) -> _Point:
     """Coefficients with their index, unless that is known, and likelihood."""
     packed: tuple[Floats, Floats] | None = None
@@ -248,20 +248,24 @@ def log_likelihood(index: Floats, y: Floats, weight: Floats | None = None) -> fl
     return float(rows.sum() if weight is None else weight @ rows)
 
 
-def information(x: Floats, p: Floats, penalty: Floats | float = 0.0, weight: Floats | None = None) -> Floats:
+def information(x: Floats | Repeated, p: Floats, penalty: Floats | float = 0.0, weight: Floats | None = None) -> Floats:
     """``(p, p)`` X'WX with W = p (1 - p) times the weight of a row, and the penalty on its diagonal."""
     slope = p * (1 - p) if weight is None else weight * p * (1 - p)
-    matrix: Floats
-    if len(x) <= BLOCK:
-        matrix = (x * slope[:, None]).T @ x
-    else:
-        matrix, root = np.zeros((x.shape[1], x.shape[1])), np.sqrt(slope)[:, None]
-        weighted = np.empty((CACHED, x.shape[1]))
-        for start in range(0, len(x), CACHED):
-            rows = slice(start, start + CACHED)
-            some = np.multiply(x[rows], root[rows], out=weighted[: len(root[rows])])
-            matrix += some.T @ some
+    matrix = weighted_squares(x, slope)
     matrix.flat[:: len(matrix) + 1] += penalty
+    return matrix
+
+
+def weighted_squares(x: Floats | Repeated, slope: Floats) -> Floats:
+    """``(p, p)`` X'WX with the weights ``slope (n,)``, none below 0."""
+    if isinstance(x, Repeated):
+        return x.squared(weighted_squares(x.x, slope), weighted_squares(x.inside, slope[x.rows]))
+    matrix, root = np.zeros((x.shape[1], x.shape[1])), np.sqrt(slope)[:, None]
+    weighted = np.empty((min(CACHED, len(x)), x.shape[1]))
+    for start in range(0, len(x), CACHED):
+        rows = slice(start, start + CACHED)
+        some = np.multiply(x[rows], root[rows], out=weighted[: len(root[rows])])
+        matrix += some.T @ some
     return matrix
 
 
@@ -273,7 +277,7 @@ def solve(matrix: Floats, right: Floats) -> Floats:
         return np.linalg.lstsq(matrix, right, rcond=None)[0].astype(np.float64)
 
 
-def _ascend(x: Matrix, y: Floats, at: _Point, step: Floats, penalty: Floats, weight: Floats | None) -> _Point:
+def _ascend(x: AnyMatrix, y: Floats, at: _Point, step: Floats, penalty: Floats, weight: Floats | None) -> _Point:
     """The point after the Newton step, halved until the likelihood does not fall."""
     for _ in range(HALVINGS):
         new = _point(x, y, at.b + step, penalty, weight)
@@ -283,13 +287,13 @@ def _ascend(x: Matrix, y: Floats, at: _Point, step: Floats, penalty: Floats, wei
     return at
 
 
-def recedes(x: Matrix, y: Floats, step: Floats) -> bool:
+def recedes(x: AnyMatrix, y: Floats, step: Floats) -> bool:
     """Whether no row becomes less likely along a step, so that the likelihood may rise along it without end."""
     gain = np.where(y > 0, 1.0, -1.0) * (x @ step)
     return bool(gain.min() >= -FLAT * np.abs(gain).max())
 
 
-def has_maximum(x: Floats, y: Floats, p: Floats) -> bool:
+def has_maximum(x: AnyMatrix, y: Floats, p: Floats) -> bool:
     """Whether coefficients at rest are a maximum, however large some are and however sure the fit is of some rows.
 
     Far along a direction without a maximum nothing moves any more, as rounding leaves no residual of the rows that gain
@@ -298,6 +302,7 @@ def has_maximum(x: Floats, y: Floats, p: Floats) -> bool:
     perfect = np.abs(y - p) < PERFECT
     if not perfect.any():
         return True
+    x = x[:]
     length = np.sqrt((x**2).sum(axis=0))
     rest = x[~perfect] / np.where(length > 0, length, 1.0)
     return float(np.linalg.eigvalsh(rest.T @ rest)[0]) > RANK

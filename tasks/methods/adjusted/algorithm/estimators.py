@@ -116,10 +116,10 @@ def wild_statistic(x: Floats, y: Floats, column: int, cluster: Ints, clusters: i
     outcome, column_residuals = (values - q @ (q.T @ values) for values in (y, x[:, column]))
     row = bread[column]
     return Statistic(
-        outcome=regressions.cluster_sums(x * outcome[:, None], cluster, clusters),
-        residual=regressions.cluster_sums(x * column_residuals[:, None], cluster, clusters),
+        outcome=regressions.cluster_sums(x, outcome, cluster, clusters),
+        residual=regressions.cluster_sums(x, column_residuals, cluster, clusters),
         row=row,
-        slopes=regressions.cluster_sums(x * (x @ row)[:, None], cluster, clusters),
+        slopes=regressions.cluster_sums(x, x @ row, cluster, clusters),
         bread=bread,
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its part `stats` is loaded on first use: a spec is read without it
+import scipy  # its parts are loaded on first use: a spec is read without them
 from scipy.special import expit
 
 from tasks.methods.adjusted.algorithm.design import independent
@@ -107,7 +107,7 @@ def fit_linear(y: Floats, x: Floats, cluster: Ints | None = None, absorbed: int 
     scores = x * residuals[:, None]
     cr1, clusters = None, 0
     if cluster is not None:
-        sums = cluster_sums(scores, cluster, int(cluster.max()) + 1)
+        sums = cluster_sums(x, residuals, cluster, int(cluster.max()) + 1)
         clusters = len(np.unique(cluster))
         cr1 = sandwich(bread, sums.T @ sums, cr1_factor(n, df, clusters))
     classical = bread * float(residuals @ residuals) / df
@@ -125,9 +125,11 @@ def cr1_factor(n: int, df: int, clusters: int) -> float:
     return math.nan if clusters < 2 else clusters / (clusters - 1) * (n - 1) / df
 
 
-def cluster_sums(scores: Floats, cluster: Ints, clusters: int) -> Floats:
-    """``(clusters, p)`` sums of the rows of each cluster."""
-    return np.column_stack([np.bincount(cluster, column, clusters) for column in scores.T])
+def cluster_sums(x: Floats, values: Floats, cluster: Ints, clusters: int) -> Floats:
+    """``(clusters, p)`` sums over the rows of each cluster of the columns of ``x (n, p)`` times ``values (n,)``."""
+    cells = (values, cluster, np.arange(len(values) + 1))
+    sums: Floats = scipy.sparse.csc_matrix(cells, shape=(clusters, len(values))) @ x
+    return sums
 
 
 # --------------------------------------------------------------------------------------------------------------------
