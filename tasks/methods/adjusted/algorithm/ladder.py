@@ -115,6 +115,23 @@ class Terms:
         place[numbers] = np.arange(len(numbers))
         return numbers, place
 
+    @cached_property
+    def levels(self) -> tuple[Longs, Longs]:
+        """The indicators ``(l,)`` of the category that most terms are of, and ``(n,)`` which of them a row has.
+
+        Rows with none have -1. No two indicators of a category are 1 on one row.
+        """
+        is_indicator = np.array([bool(((of == 0) | (of == 1)).all()) for of in self.factors]) & (self.control >= 0)
+        used = np.bincount(np.append(self.first, self.second), minlength=len(self.factors))
+        category, level = np.zeros(0, np.int64), np.full(self.factors.shape[1], -1)
+        for control in np.unique(self.control[is_indicator]):
+            indicators = np.flatnonzero(is_indicator & (self.control == control))
+            if used[indicators].sum() > used[category].sum():
+                numbers = np.arange(1, 1 + len(indicators)) @ self.factors[indicators]
+                if self.factors[indicators].sum(axis=0).max() <= 1:  # steps of a number are no levels
+                    category, level = indicators, numbers.astype(np.int64) - 1
+        return category, level
+
     def kept(self, terms: Bools) -> "Terms":
         """Some of the terms."""
         return replace(self, first=self.first[terms], second=self.second[terms])
@@ -343,7 +360,7 @@ NEW = 1e-4
 """Share of a term's square that has to be left beside the columns."""
 CHUNK = 2048
 """Rows with terms in memory at a time."""
-FACTOR_ROWS = 200_000
+FACTOR_ROWS = 16_384
 """Rows with factors in memory a second time."""
 LOOKED_AT_ROWS, LOOKED_AT_MEMBERS = 60_000, 20_000
 """Rows of the reference group, and of each other group, by which the terms of more than ``MANY`` rows are chosen."""
@@ -540,14 +557,25 @@ def _columns(x: Floats, column_mask: Bools) -> Floats:
 
 
 def _products(equation: Equation, terms: Terms) -> Floats:
-    """``(p + m, p + m)`` weighted cross products of columns and terms."""
-    width = equation.x.shape[1] + len(terms.first)
-    gram, at = np.zeros((width, width)), np.flatnonzero(equation.rows)
-    for start in range(0, len(at), CHUNK):
-        part = slice(start, start + CHUNK)
-        weighted_columns = np.vstack([equation.x[part].T, terms.values(at[part]).T])
-        weighted_columns *= np.sqrt(equation.weight[part])
-        gram += weighted_columns @ weighted_columns.T
+    """``(p + m, p + m)`` weighted cross products of columns and terms.
+
+    Rows go by the levels of the category that most terms are of: on those of one level the terms of others are 0.
+    """
+    width, at = equation.x.shape[1], np.flatnonzero(equation.rows)
+    gram, (category, level) = np.zeros((width + len(terms.first),) * 2), terms.levels
+    order = np.argsort(level[at], kind="stable")
+    for of_level in np.split(order, np.flatnonzero(np.diff(level[at[order]])) + 1):
+        absent = np.zeros(len(terms.factors), np.bool_)
+        absent[category] = np.arange(len(category)) != level[at[of_level[0]]]
+        present = np.flatnonzero(~(absent[terms.first] | absent[terms.second])).astype(np.int32)
+        columns = np.append(np.arange(width), width + present)
+        sums = np.zeros((len(columns),) * 2)
+        for start in range(0, len(of_level), CHUNK):
+            part = of_level[start : start + CHUNK]
+            weighted_columns = np.vstack([equation.x[part].T, terms.values(at[part], present).T])
+            weighted_columns *= np.sqrt(equation.weight[part])
+            sums += weighted_columns @ weighted_columns.T
+        gram[np.ix_(columns, columns)] += sums
     return gram
 
 
@@ -559,9 +587,9 @@ def _scores(equation: Equation, terms: Terms) -> Floats:
     for start in range(0, len(at), FACTOR_ROWS):
         part = slice(start, start + FACTOR_ROWS)
         residual, rows = equation.residual[part], at[part]
-        factors = terms.factors[np.ix_(numbers, rows)]
-        sums += (factors * residual) @ factors.T
-        scores[alone] += [terms.factors[number, rows] @ residual for number in terms.second[alone]]
+        factors = terms.factors[:, rows]
+        sums += (factors[numbers] * residual) @ factors[numbers].T
+        scores[alone] += factors[terms.second[alone]] @ residual
     scores[~alone] = sums[place[terms.first[~alone]], place[terms.second[~alone]]]
     return scores
 
