@@ -80,7 +80,6 @@ def compare(of: Candidates, reference: int, most: int, rng: np.random.Generator)
         ones with the reference group and with each other group.
     """
     groups = np.unique(of.group)
-    widths = of.widths
     denied = {g: np.flatnonzero(of.denied & (of.group == g)) for g in groups}
     approved = {g: _some(np.flatnonzero(~of.denied & (of.group == g)), APPROVED_AT_MOST, rng) for g in groups}
     sample = {g: _some(rows, DENIED_AT_MOST, rng) for g, rows in denied.items()}

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import expit
 
 from tasks.methods.adjusted.algorithm import regressions
 from tasks.methods.adjusted.algorithm.design import MOST_COLUMNS, RARE, Design
@@ -33,6 +32,7 @@ from tasks.numerics.statistics.regression import (
     count_clusters,
     estimate,
     fit_logit,
+    logistic,
     standard_error,
 )
 
@@ -541,7 +541,7 @@ def _firth_row(rung: Rung, group: int, fit: regressions.FirthFit, reason: str) -
             none if b is None else regressions.change(b, rows, column, rung.indicators).effect
             for b, none in ((fit.coefficients, np.nan), (ends.low, -1.0), (ends.high, 1.0))
         )
-        denial = float(expit(rows @ fit.coefficients).mean()) if over == "own" else np.nan
+        denial = float(logistic(rows @ fit.coefficients).mean()) if over == "own" else np.nan
         estimate = Estimate(value, low, high, np.nan, reason)
         effects.append(_denial_logit_row(rung, group, over, estimate, denial, fit.coefficients, "firth"))
     return effects

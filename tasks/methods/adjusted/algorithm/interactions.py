@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import expit
 from scipy.stats import chi2
 
 from tasks.methods.adjusted.algorithm.design import (
@@ -26,7 +25,7 @@ from tasks.methods.adjusted.algorithm.design import (
 )
 from tasks.methods.adjusted.algorithm.regressions import cluster_sums
 from tasks.numerics.arrays import Bools, Floats, Ints, Repeated
-from tasks.numerics.statistics.regression import Estimate, LogitFit, estimate, fit_logit, weighted_squares
+from tasks.numerics.statistics.regression import Estimate, LogitFit, estimate, fit_logit, logistic, weighted_squares
 
 PERCENTILES = (10, 50, 90)
 
@@ -210,7 +209,7 @@ def _effect_at(design: Design, interaction_fit: _Fit, number: int, row: int, lev
     with_terms[of] = b[width:]
     coefficients = np.stack([b[:width], with_terms])
     off, more = (coefficients * own) @ members.T + (coefficients @ set_to)[:, None]
-    p1, p0 = expit(off + b[column] + more), expit(off)
+    p1, p0 = logistic(off + b[column] + more), logistic(off)
     slopes = np.stack([p1 * (1 - p1), p0 * (1 - p0)])
     sums = (slopes @ members) * own + slopes.sum(axis=1)[:, None] * set_to
     gradient = np.concatenate([sums[0] - sums[1], sums[0, of]]) / len(members)

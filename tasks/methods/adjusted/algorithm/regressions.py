@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its parts are loaded on first use: a spec is read without them
-from scipy.special import expit
 
 from tasks.methods.adjusted.algorithm.design import independent
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
@@ -21,6 +20,7 @@ from tasks.numerics.statistics.regression import (
     information,
     inverse,
     log_likelihood,
+    logistic,
     solve,
     standard_error,
 )
@@ -174,7 +174,7 @@ def fit_limit(x: Floats, y: Floats) -> LimitFit | None:
     rows, columns, steady = np.arange(len(y)), np.arange(x.shape[1]), np.ones(x.shape[1], np.bool_)
     b = np.zeros(x.shape[1])
     for passes in range(1, LIMIT_STEPS + 1):
-        p = expit(x @ b)
+        p = logistic(x @ b)
         matrix = information(x, p)
         step = solve(matrix, x.T @ (y - p))
         longest = float(np.abs(step).max())
@@ -330,7 +330,7 @@ def profile_interval(x: Floats, y: Floats, fit: FirthFit, column: int, level: fl
 
 def _at(x: Floats, y: Floats, b: Floats) -> _Point:
     index = x @ b
-    fitted = expit(index)
+    fitted = logistic(index)
     matrix = information(x, fitted)
     sign, determinant = np.linalg.slogdet(matrix)
     likelihood = log_likelihood(index, y) + 0.5 * float(determinant) if sign > 0 else -np.inf
@@ -449,7 +449,7 @@ def _change(coefficients: Floats, x: Floats, column: int, indicators: slice, sha
     base = x.copy()
     base[:, indicators] = 0.0
     index = base @ coefficients
-    off, on = expit(index), expit(index + coefficients[column])
+    off, on = logistic(index), logistic(index + coefficients[column])
     slope_off, slope_on = off * (1 - off), on * (1 - on)
     off_gradient, on_gradient = (share * slope_off) @ base, (share * slope_on) @ base
     on_gradient[column] = share @ slope_on
