@@ -26,7 +26,6 @@ from tasks.numerics.statistics.regression import (
     BLOCK,
     ENOUGH,
     FEW_CLUSTERS,
-    MANY,
     Estimate,
     LogitFit,
     count_clusters,
@@ -584,7 +583,7 @@ def propensities(rung: Rung) -> tuple[dict[int, Propensity], tuple[Support, ...]
     for group in () if rung.too_wide else rung.groups:
         propensity = fit_propensity(pair_rows(rung.design, group, rung.number))
         support.append(measure_support(propensity, rung.number, group))
-        if len(rung.design.y) > MANY:
+        if len(rung.design.y) > BLOCK:
             propensity = replace(propensity, pair=replace(propensity.pair, x=propensity.pair.x[:0].copy()))
         of_group[group] = propensity
     return of_group, tuple(support)

@@ -89,7 +89,13 @@ class _Fit:
 
 
 def interaction_rows(
-    applications: Applications, used: Bools, design: Design, rung: int, groups: tuple[int, ...], level: float
+    applications: Applications,
+    used: Bools,
+    design: Design,
+    rung: int,
+    start: LogitFit,
+    groups: tuple[int, ...],
+    level: float,
 ) -> tuple[Interaction, ...]:
     """Interactions of each group with the controls of each block up to a rung; reasons alone where that is separated.
 
@@ -98,12 +104,12 @@ def interaction_rows(
         used: ``(n,)`` rows of the design.
         design: All columns.
         rung: The judged rung; interactions are with the controls of blocks up to it.
+        start: The fit of its columns.
         groups: Those that are judged.
         level: Of the intervals.
     """
     x = design.x[:, : design.widths[rung]]
-    start = fit_logit(x, design.y)
-    interactions = []
+    gram, interactions = gram_of(x), []
     for group in groups:
         if start.separated:
             reason = f"separated: {start.separated}"
@@ -116,16 +122,16 @@ def interaction_rows(
         rows, number = [], 0
         for block in applications.blocks[:rung]:
             numbers = list(range(number, number + len(block.controls)))
-            together = _fit(design, x, group, numbers, start)
+            together = _fit(design, x, gram, group, numbers, start)
             for place, control in zip(numbers, block.controls, strict=True):
-                fit = _fit(design, x, group, [place], start) if together.fit.separated else together
+                fit = _fit(design, x, gram, group, [place], start) if together.fit.separated else together
                 rows += _of_control(design, fit, group, block.name, control, place, used, level)
             number += len(block.controls)
         interactions += _holm(rows)
     return tuple(interactions)
 
 
-def _fit(design: Design, x: Floats, group: int, controls: list[int], start: LogitFit) -> _Fit:
+def _fit(design: Design, x: Floats, gram: Floats, group: int, controls: list[int], start: LogitFit) -> _Fit:
     """The logit with the group times the first column of each number and all indicators of each category."""
     column, of = design.indicators[group], []
     for j in range(design.first_control, x.shape[1]):
@@ -133,8 +139,7 @@ def _fit(design: Design, x: Floats, group: int, controls: list[int], start: Logi
         if design.control[j] in controls and not squared:
             of.append(j)
     wide = Repeated(x, np.flatnonzero(design.group == group), np.array(of, np.int64))
-    gram = wide.squared(gram_of(x), gram_of(wide.inside))
-    is_independent = independent_in(gram)[x.shape[1] :]
+    is_independent = independent_in(wide.squared(gram, gram_of(wide.inside)))[x.shape[1] :]
     wide = replace(wide, of=wide.of[is_independent])
     fit = fit_logit(wide, design.y, np.append(start.coefficients, np.zeros(len(wide.of))))
     return _Fit(wide, column, fit, design.y - fit.fitted, design.cluster)

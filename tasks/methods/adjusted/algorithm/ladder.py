@@ -33,6 +33,7 @@ from tasks.numerics.arrays import Bools, Floats, Ints, Longs, some_columns_of, s
 from tasks.numerics.statistics.regression import (
     BLOCK,
     MANY,
+    LogitFit,
     fit_logit,
     standard_error,
 )
@@ -391,7 +392,9 @@ class Equation:
         return replace(self, rows=rows, x=x, residual=self.residual[inside], weight=self.weight[inside])
 
 
-def with_terms(design: Design, applications: Applications, used: Bools, rung: int) -> Design:
+def with_terms(
+    design: Design, applications: Applications, used: Bools, rung: int, fit: LogitFit | None = None
+) -> Design:
     """The design up to a rung with the terms that were chosen; the design itself where none is.
 
     Denial is looked at before the groups and once more after them. Terms that would separate the logit are taken back;
@@ -402,10 +405,11 @@ def with_terms(design: Design, applications: Applications, used: Bools, rung: in
         applications: For the controls.
         used: ``(n,)`` rows of the design.
         rung: The judged one.
+        fit: Of its columns, if it is known.
     """
     width = design.widths[rung]
     room = min(MOST_ADDED, _room(design.y) - width, MOST_COLUMNS - width)
-    if room <= 0 or rung == 0 or fit_logit(design.x[:, :width], design.y).separated:
+    if room <= 0 or rung == 0 or (fit or fit_logit(design.x[:, :width], design.y)).separated:
         return design
     few, of_few, used_few = some_rows(design, applications, used)
     terms = terms_of(few, of_few, used_few, rung)
@@ -649,9 +653,11 @@ def climb(applications: Applications, settings: AdjustedSettings, level: float, 
     in_judged = estimators.PLACE in names(applications, judged_rung or 0)
     absorbed = estimators.PLACE if is_large and not in_judged else ""
     design = build_design(applications, rows, settings.form, absorbed) if groups else None
-    chosen = design
+    chosen, plain = design, None
+    if design is not None and judged_rung is not None:
+        plain = fit_logit(design.x[:, : design.widths[judged_rung]], design.y)
     if design is not None and judged_rung is not None and settings.terms == "selected" and settings.form == "squared":
-        chosen = with_terms(design, applications, rows.used, judged_rung)
+        chosen = with_terms(design, applications, rows.used, judged_rung, plain)
         if len(design.y) > MANY and design.widths[judged_rung] == design.x.shape[1]:
             design = replace(design, x=chosen.x[:, : design.x.shape[1]])  # one matrix for both
     effects: list[estimators.Effect] = []
@@ -672,8 +678,8 @@ def climb(applications: Applications, settings: AdjustedSettings, level: float, 
         for group in refused:
             effects += _refused(applications, rows, settings, len(applications.blocks) + 1, group, reason)
     tests: tuple[Interaction, ...] = ()
-    if design is not None and judged_rung is not None:
-        tests = interaction_rows(applications, rows.used, design, judged_rung, groups, level)
+    if design is not None and judged_rung is not None and plain is not None:
+        tests = interaction_rows(applications, rows.used, design, judged_rung, plain, groups, level)
     return Ladder(tuple(effects), tuple(support), tests, rows.left_out, int(rows.used.sum()))
 
 

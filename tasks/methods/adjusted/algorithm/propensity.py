@@ -1,6 +1,7 @@
 """Propensity score, support, overlap weights and AIPW."""
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -158,8 +159,7 @@ def measure_support(propensity: Propensity, rung: int, group: int) -> Support:
     n = int(pair.member.sum())
     if pair.x.shape[1] < 2:
         return Support(rung, group, n, 1.0, 1.0, math.nan, "", math.nan, "", 0.0)
-    raw = standardised_differences(pair.x[:, 1:], pair.member, np.ones(len(e)))
-    weighted = standardised_differences(pair.x[:, 1:], pair.member, overlap_weights(propensity))
+    raw, weighted = standardised_differences(pair.x[:, 1:], pair.member, [np.ones(len(e)), overlap_weights(propensity)])
     of_members = e[pair.member]
     return Support(
         rung=rung,
@@ -176,11 +176,15 @@ def measure_support(propensity: Propensity, rung: int, group: int) -> Support:
     )
 
 
-def standardised_differences(x: Floats, member: Bools, weights: Floats) -> Floats:
-    """``(q,)`` absolute differences of weighted means, in unweighted standard deviations of all rows (Austin 2009)."""
-    means = [np.average(x[mask], axis=0, weights=weights[mask]) for mask in (member, ~member)]
-    differences: Floats = np.abs(means[0] - means[1]) / x.std(axis=0)
-    return differences
+def standardised_differences(x: Floats, member: Bools, weights: Sequence[Floats]) -> Iterator[Floats]:
+    """``(q,)`` absolute differences of means by each weight, in unweighted standard deviations (Austin 2009)."""
+    mean = x.mean(axis=0)
+    sd = np.sqrt(np.einsum("ij,ij->j", x, x) / len(x) - mean**2)
+    for weight in weights:
+        shares = [np.where(side, weight, 0.0) for side in (member, ~member)]
+        of_member, of_other = (share @ x / share.sum() for share in shares)
+        differences: Floats = np.abs(of_member - of_other) / sd
+        yield differences
 
 
 def unmatched_share(e: Floats, member: Bools) -> float:
@@ -232,11 +236,13 @@ def draw_folds_of_clusters(strata: Ints, cluster: Ints, folds: int, splits: int,
         splits: Random splits.
         rng: Draws them.
     """
-    pairs = np.unique(np.stack([strata, cluster]), axis=1)
-    clusters = np.bincount(pairs[0])
-    order = np.argsort(-clusters[pairs[0]], kind="stable")
-    rarest = np.zeros(int(cluster.max()) + 1, np.int32)
-    rarest[pairs[1][order]] = pairs[0][order]  # the last one written to a cluster is its rarest
+    count = int(cluster.max()) + 1
+    lowest = int(strata.min())
+    pairs = np.flatnonzero(np.bincount((strata.astype(np.int64) - lowest) * count + cluster))
+    of_strata, of_cluster = (pairs // count).astype(np.int32), pairs % count
+    order = np.argsort(-np.bincount(of_strata)[of_strata], kind="stable")
+    rarest = np.zeros(count, np.int32)
+    rarest[of_cluster[order]] = of_strata[order]  # the last one written to a cluster is its rarest
     return draw_folds(rarest, folds, splits, rng)[:, cluster]
 
 
