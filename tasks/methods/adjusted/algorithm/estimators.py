@@ -477,13 +477,13 @@ def _limit_row(rung: Rung, group: int, over: Over, limit: regressions.LimitFit) 
     """The effect at the limit: over all rows of the group, or of the rung, of which those that left add nothing."""
     design, place = rung.design, {int(column): at for at, column in enumerate(limit.columns)}
     indicators = [place[column] for column in design.indicators.values() if column in place]
-    x, y = rung.x[np.ix_(limit.rows, limit.columns)], design.y[limit.rows]
-    inside = design.group[limit.rows] == group if over == "own" else np.ones(len(y), np.bool_)
+    x, y = limit.x, design.y[limit.rows]
+    inside = design.group[limit.rows] == group if over == "own" else slice(None)
     every = int((design.group == group).sum()) if over == "own" else len(design.y)
     changed = regressions.change(
         limit.fit.coefficients, x[inside], place[design.indicators[group]], slice(1, 1 + len(indicators))
     )
-    share = int(inside.sum()) / every
+    share = len(y[inside]) / every
     influence = np.zeros(len(design.y))
     influence[limit.rows] = (x @ (limit.fit.inverse @ (share * changed.gradient))) * (y - limit.fit.fitted)
     limit_estimate = estimate(

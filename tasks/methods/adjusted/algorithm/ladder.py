@@ -459,6 +459,7 @@ def of_groups(design: Design, terms: Terms, chosen: list[int], rung: int, room: 
     sums = {
         label: _products(every.of(design.group == label), terms) for label in (design.reference, *design.indicators)
     }
+    del every
     of_each, term_numbers = max(2, SHARE // len(design.indicators)), list(chosen)
     for group in design.indicators:
         equation = _membership(design, rung, group)

@@ -378,7 +378,8 @@ def _by_clusters(rule: Rule, columns: Sequence[_Column], through: Floats, cluste
             kept = place >= 0
             cells = place[kept] * count + cluster[rows[kept]]
             for of_rows in values:
-                yield np.bincount(cells, of_rows[kept], len(some) * count).reshape(-1, count)  # noqa: B023
+                summed: Floats = np.bincount(cells, of_rows[kept], len(some) * count).astype(np.float64)
+                yield summed.reshape(-1, count)
 
         members = np.flatnonzero(inside.effect.members)
         counts, own = sums(members, np.ones(len(members)), residual[members])

@@ -358,14 +358,17 @@ def expected_denials(design: Design, rung: int, folds: int, splits: int, rng: np
         fold = draw_folds(design.group, folds, many, rng)
     else:
         fold = draw_folds_of_clusters(design.group, design.cluster, folds, many, rng)
-    x = design.x[:, np.r_[0, design.first_control : design.widths[rung]]]
     reference = design.group == design.reference
     if _held_out_whole(fold, reference):
         return Expected(fold, folds, np.full(fold.shape, np.nan))
-    is_independent = independent(x[reference])
+    width = design.widths[rung]
+    columns = np.r_[0, design.first_control : width]
+    x = design.x[np.ix_(reference, columns)]
+    is_independent = independent(x)
     x = x if is_independent.all() else np.ascontiguousarray(x[:, is_independent])
-    fits = fit_without_folds(x[reference], design.y[reference], fold[:, reference], folds)
-    return Expected(fold, folds, predict(x, fits, fold))
+    fits = np.zeros((len(fold), width, folds))  # 0 for the columns that are left out: no rows are copied without them
+    fits[:, columns[is_independent]] = fit_without_folds(x, design.y[reference], fold[:, reference], folds)
+    return Expected(fold, folds, predict(design.x[:, :width], fits, fold))
 
 
 def aipw_effect(propensity: Propensity, expected: Expected, level: float) -> Estimate:
