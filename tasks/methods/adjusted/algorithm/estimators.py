@@ -460,7 +460,8 @@ def _separated_rows(rung: Rung, separated: LogitFit) -> dict[int, list[Effect]]:
     with_limit = [] if limit is None else [g for g in rung.groups if _has_limit(rung, g, limit)]
     effects: dict[int, list[Effect]] = {}
     if limit is not None:
-        effects = {g: [_limit_row(rung, g, over, limit) for over in OVER] for g in with_limit}
+        x = rung.x[np.ix_(limit.rows, limit.columns)]
+        effects = {g: [_limit_row(rung, g, over, limit, x) for over in OVER] for g in with_limit}
     if len(effects) == len(rung.groups):
         return effects
     return _firth_rows(rung, separated, [g for g in rung.groups if g not in effects]) | effects
@@ -473,11 +474,11 @@ def _has_limit(rung: Rung, group: int, limit: regressions.LimitFit) -> bool:
     return {group, rung.design.reference} <= stays and bool(limit.steady[indicators].all())
 
 
-def _limit_row(rung: Rung, group: int, over: Over, limit: regressions.LimitFit) -> Effect:
+def _limit_row(rung: Rung, group: int, over: Over, limit: regressions.LimitFit, x: Floats) -> Effect:
     """The effect at the limit: over all rows of the group, or of the rung, of which those that left add nothing."""
     design, place = rung.design, {int(column): at for at, column in enumerate(limit.columns)}
     indicators = [place[column] for column in design.indicators.values() if column in place]
-    x, y = limit.x, design.y[limit.rows]
+    y = design.y[limit.rows]
     inside = design.group[limit.rows] == group if over == "own" else slice(None)
     every = int((design.group == group).sum()) if over == "own" else len(design.y)
     changed = regressions.change(

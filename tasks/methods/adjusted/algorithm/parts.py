@@ -371,28 +371,27 @@ def _by_clusters(rule: Rule, columns: Sequence[_Column], through: Floats, cluste
         inside, split = some[0].inside, some[0].split
         place_of_level = np.full(len(split.levels) + 1, -1)  # the last one is of rows in no level
         place_of_level[[column.level for column in some]] = np.arange(len(some))
-
-        def sums(rows: Longs, *values: Floats) -> Iterator[Floats]:
-            """``(parts, G)`` sums of values ``(m,)`` of these rows, by part and cluster."""
-            place = place_of_level[split.code[rows]]  # noqa: B023 called here alone
-            kept = place >= 0
-            cells = place[kept] * count + cluster[rows[kept]]
-            for of_rows in values:
-                summed: Floats = np.bincount(cells, of_rows[kept], len(some) * count).astype(np.float64)
-                yield summed.reshape(-1, count)
-
-        members = np.flatnonzero(inside.effect.members)
-        counts, own = sums(members, np.ones(len(members)), residual[members])
-        odds = inside.odds[reference]
-        weights, weighted = sums(reference, odds, odds * residual[reference])
-        for place, column in enumerate(some):
-            of_members = (own[place] - column.mean * counts[place]) / column.n
-            taken_out = (weighted[place] - column.taken_out * weights[place]) / column.weight
+        members, shape = np.flatnonzero(inside.effect.members), (len(some), count)
+        place = place_of_level[split.code[members]], cluster[members]
+        counts, own = (_by_cell(*place, of_rows, shape) for of_rows in (np.ones(len(members)), residual[members]))
+        odds, place = inside.odds[reference], (place_of_level[split.code[reference]], cluster[reference])
+        weights, weighted = (_by_cell(*place, of_rows, shape) for of_rows in (odds, odds * residual[reference]))
+        for number, column in enumerate(some):
+            of_members = (own[number] - column.mean * counts[number]) / column.n
+            taken_out = (weighted[number] - column.taken_out * weights[number]) / column.weight
             of_reference = through[len(errors)] - taken_out
-            total = of_members / _beside(counts[place]) + of_reference / beside_reference
-            enough = np.count_nonzero(counts[place]) >= FEWEST_CLUSTERS
+            total = of_members / _beside(counts[number]) + of_reference / beside_reference
+            enough = np.count_nonzero(counts[number]) >= FEWEST_CLUSTERS
             errors.append(float(np.sqrt(total @ total)) if enough else 0.0)
     return np.array(errors)
+
+
+def _by_cell(place: Longs, cluster: Ints, values: Floats, shape: tuple[int, int]) -> Floats:
+    """Sums of values ``(m,)`` by the place of a part, -1 of none, and by cluster."""
+    kept = place >= 0
+    cells = place[kept] * shape[1] + cluster[kept]
+    sums: Floats = np.bincount(cells, values[kept], shape[0] * shape[1]).astype(np.float64)
+    return sums.reshape(shape)
 
 
 def _beside(counts: Floats | Longs) -> Floats:

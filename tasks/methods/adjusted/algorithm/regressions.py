@@ -160,8 +160,6 @@ class LimitFit:
     """``(q,)`` columns that stay, ascending."""
     steady: Bools
     """``(p,)`` columns that have no part in any direction of recession."""
-    x: Floats
-    """``(m, q)`` these columns of these rows."""
     fit: LogitFit
     """Of the rows and columns that stay."""
 
@@ -182,7 +180,7 @@ def fit_limit(x: Floats, y: Floats) -> LimitFit | None:
         longest = float(np.abs(step).max())
         if longest <= LIMIT_SMALL:
             fit = LogitFit(b, p, inverse(matrix), "", passes)
-            return LimitFit(rows, columns, steady, x, fit) if has_maximum(x, y, p) else None
+            return LimitFit(rows, columns, steady, fit) if has_maximum(x, y, p) else None
         b = b + step * min(1.0, LONGEST / longest)
         if passes % 2:
             continue
