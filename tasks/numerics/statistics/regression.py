@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-import scipy  # its part `stats` is loaded on first use: a spec is read without it
 from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
 
 from tasks.numerics.arrays import AnyMatrix, Bools, Floats, Ints, Longs, Packed, Repeated, some_rows_of, sums_of
 from tasks.numerics.encoding import Columns
@@ -121,6 +121,8 @@ PERFECT = 1e-9
 RANK = 1e-13
 """Least eigenvalue of the cross products of columns, of length 1 over all rows, that tells them apart."""
 HALVINGS = 30
+LARGEST_POWER = 709.0
+"""The exponential of more is infinite."""
 BLOCK, CACHED = 16_384, 2_048
 """With more rows than the first no second matrix of all rows is made: products of so many as the second are summed."""
 MANY = 200_000
@@ -243,8 +245,9 @@ def _derivatives(x: Packed, y: Floats, b: Floats, weight: Floats | None) -> tupl
 
 def logistic(index: Floats) -> Floats:
     """``(n, ...)`` 1 / (1 + exp(-index)); a third of the time of SciPy's, by the processor's vectors."""
-    with np.errstate(over="ignore"):
-        share: Floats = np.exp(-index)
+    share: Floats = np.negative(index)
+    np.minimum(share, LARGEST_POWER, out=share)
+    np.exp(share, out=share)
     share += 1
     return np.divide(1.0, share, out=share)
 
@@ -473,9 +476,9 @@ def count_clusters(cluster: Ints) -> int:
 def critical_value(level: float, cluster: Ints | None = None) -> float:
     """Half width of an interval in standard errors: normal, or Student's t with G - 1 degrees of freedom."""
     if cluster is None:
-        return float(scipy.stats.norm.ppf((1 + level) / 2))
+        return float(ndtri((1 + level) / 2))
     count = count_clusters(cluster)
-    return float(scipy.stats.t.ppf((1 + level) / 2, count - 1)) if count > 1 else math.nan
+    return float(stdtrit(count - 1, (1 + level) / 2)) if count > 1 else math.nan
 
 
 def estimate(value: float, se: float, level: float, cluster: Ints | None = None, reason: str = "") -> Estimate:

@@ -15,8 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import logit
-from scipy.stats import norm, t
+from scipy.special import logit, ndtr, ndtri, stdtr, stdtrit
 
 from tasks.methods.adjusted.algorithm.design import CLIPPED, RARE, Applications, Control, Design
 from tasks.methods.adjusted.algorithm.ladder import (
@@ -338,12 +337,12 @@ class Error:
 
     def quantile(self, level: float) -> float:
         """How many errors a one-sided interval reaches that misses with probability ``level``."""
-        return float(norm.isf(level) if math.isinf(self.df) else t.isf(level, self.df))
+        return -float(ndtri(level) if math.isinf(self.df) else stdtrit(self.df, level))
 
     def tail(self, distance: float) -> float:
         """Chance of an estimate so far above the truth, or farther."""
         z = distance / self.se if self.se > 0 else math.copysign(math.inf, distance)
-        return float(norm.sf(z) if math.isinf(self.df) else t.sf(z, self.df))
+        return float(ndtr(-z) if math.isinf(self.df) else stdtr(self.df, -z))
 
 
 def error_of(
