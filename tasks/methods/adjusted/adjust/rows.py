@@ -255,13 +255,13 @@ def comparator_rows(
             shares.append(row | counts)
         yield COMPARED_FILES.name, table_of(COMPARED_FILES, shares)
         for c, row in of_groups:
-            kept = [len(nearest) for nearest in c.nearest]
-            n = sum(kept)
+            sizes = [len(nearest) for nearest in c.nearest]
+            n = sum(sizes)
             yield (
                 COMPARATORS.name,
                 COMPARATORS.build(
-                    row_id=np.repeat(ids[c.denied], kept),
-                    rank=np.concatenate([np.arange(1, count + 1) for count in kept]),
+                    row_id=np.repeat(ids[c.denied], sizes),
+                    rank=np.concatenate([np.arange(1, count + 1) for count in sizes]),
                     other_row_id=ids[np.concatenate(c.nearest)],
                     distance=np.concatenate(c.distances),
                     **{name: pa.repeat(value, n) for name, value in row.items()},

@@ -146,7 +146,7 @@ def grid(files: Files, rules: Rules) -> list[Chosen]:
 
 
 def _made_as(choice: Choice, has_through: bool, has_weight: bool) -> Choice:
-    """The choice that is the same where no control says through whom an application went, or all files are complete."""
+    """The first choice with the same result: without a control of the channel, or where all files are complete."""
     return replace(choice, through=choice.through or not has_through, weighted=choice.weighted and has_weight)
 
 

@@ -90,15 +90,15 @@ def compare(of: Candidates, reference: int, most: int, rng: np.random.Generator)
             continue
         pool = _Pool.of(of, approved[to_group])
         places, distances = pool.nearest(of.qualities[sample[group]], most, once=False)
-        kept = [row >= 0 for row in places]
+        filled = [row >= 0 for row in places]
         yield Comparison(
             group,
             to_group,
             sample[group],
             len(denied[group]),
             pool.no_better(of.qualities[sample[group]]),
-            tuple(approved[to_group][row[some]] for row, some in zip(places, kept, strict=True)),
-            tuple(row[some] for row, some in zip(distances, kept, strict=True)),
+            tuple(approved[to_group][row[some]] for row, some in zip(places, filled, strict=True)),
+            tuple(row[some] for row, some in zip(distances, filled, strict=True)),
         )
 
 
@@ -198,7 +198,7 @@ def _nearest(
     places, distances = np.full((len(sought), most), -1), np.full((len(sought), most), np.inf)
     free = np.ones(len(pool), np.bool_)
     for j in range(len(sought) if most > 0 else 0):
-        near, away, taken = places[j], distances[j], -1
+        near, away, nearest = places[j], distances[j], -1
         for i in range(np.searchsorted(-mean, -(sought_mean[j] + slack)), len(pool)):
             if sought_mean[j] - mean[i] > away[most - 1] + slack:
                 break
@@ -215,9 +215,9 @@ def _nearest(
             ):
                 near[last], away[last] = near[last - 1], away[last - 1]
                 last -= 1
-            near[last], away[last], taken = place[i], distance, i
-        if once and taken >= 0:
-            free[taken] = False
+            near[last], away[last], nearest = place[i], distance, i
+        if once and nearest >= 0:
+            free[nearest] = False
     return places, distances
 
 

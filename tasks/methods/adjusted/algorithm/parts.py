@@ -373,11 +373,11 @@ def _by_clusters(rule: Rule, columns: Sequence[_Column], through: Floats, cluste
         place_of_level[[column.level for column in some]] = np.arange(len(some))
         members, shape = np.flatnonzero(inside.effect.members), (len(some), count)
         place = place_of_level[split.code[members]], cluster[members]
-        counts, own = (_by_cell(*place, of_rows, shape) for of_rows in (np.ones(len(members)), residual[members]))
+        counts, residuals = (_by_cell(*place, of_rows, shape) for of_rows in (np.ones(len(members)), residual[members]))
         odds, place = inside.odds[reference], (place_of_level[split.code[reference]], cluster[reference])
         weights, weighted = (_by_cell(*place, of_rows, shape) for of_rows in (odds, odds * residual[reference]))
         for number, column in enumerate(some):
-            of_members = (own[number] - column.mean * counts[number]) / column.n
+            of_members = (residuals[number] - column.mean * counts[number]) / column.n
             taken_out = (weighted[number] - column.taken_out * weights[number]) / column.weight
             of_reference = through[len(errors)] - taken_out
             total = of_members / _beside(counts[number]) + of_reference / beside_reference
@@ -388,9 +388,9 @@ def _by_clusters(rule: Rule, columns: Sequence[_Column], through: Floats, cluste
 
 def _by_cell(place: Longs, cluster: Ints, values: Floats, shape: tuple[int, int]) -> Floats:
     """Sums of values ``(m,)`` by the place of a part, -1 of none, and by cluster."""
-    kept = place >= 0
-    cells = place[kept] * shape[1] + cluster[kept]
-    sums: Floats = np.bincount(cells, values[kept], shape[0] * shape[1]).astype(np.float64)
+    inside = place >= 0
+    cells = place[inside] * shape[1] + cluster[inside]
+    sums: Floats = np.bincount(cells, values[inside], shape[0] * shape[1]).astype(np.float64)
     return sums.reshape(shape)
 
 
