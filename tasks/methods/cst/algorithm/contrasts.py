@@ -16,6 +16,7 @@ from tasks.methods.cst.algorithm.neighbours import Space, in_batches, index, nea
 from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.encoding import Columns
+from tasks.numerics.problem import Waiting
 from tasks.numerics.statistics.regression import DesignRows, fit_logit, fitted
 from tasks.numerics.statistics.sampling import design_variance
 
@@ -431,12 +432,6 @@ SPARE = 2.5
 FEWEST_LISTED = 1.2
 """Times k members in a list on average, below which lists hold k of the others alone: most would run out of members."""
 
-MOST_LISTED_BYTES = 150_000_000
-"""Of lists that wait for the next decision maker, whose tests look at the same rows."""
-
-_LISTED: dict[bytes, Shorts] = {}
-"""Digest of rows and settings -> lists; whoever takes them takes them away."""
-
 
 @dataclass(frozen=True)
 class DeepLists:
@@ -449,8 +444,9 @@ class DeepLists:
     """``(q, depth)`` nearest first, without the row itself; -1 beyond the last within reach."""
 
     @classmethod
-    def of(cls, space: Space, members: int, settings: CstSettings) -> "DeepLists":
+    def of(cls, space: Space, members: int, settings: CstSettings, waiting: Waiting | None = None) -> "DeepLists":
         """Search ``q`` rows, so many of them members of the group, unless it was done for another decision maker."""
+        left = Waiting() if waiting is None else waiting
         many = len(space.numeric)
         depth = cls._depth(many, members, settings.k)
         search = (depth, settings.ties, settings.maximum_distance, space.overlap, space.divisor, space.shape)
@@ -458,15 +454,13 @@ class DeepLists:
         for coordinates in (space.numeric, space.nominal):
             content.update(coordinates.tobytes())
         key = content.digest()
-        if (listed := _LISTED.pop(key, None)) is not None:
+        if (listed := left.take(key)) is not None:
             return cls(space, settings, listed)
         rows = np.arange(many)
         near = np.full((many, depth), -1, dtype=np.int16 if many < 2**15 else np.int32)
         for some, neighbours in in_batches(index(space, rows), space, depth, settings, exclude=rows):
             near[some] = neighbours.rows
-        if near.nbytes + sum(lists.nbytes for lists in _LISTED.values()) > MOST_LISTED_BYTES:
-            _LISTED.clear()
-        _LISTED[key] = near
+        left.keep(key, near)
         return cls(space, settings, near)
 
     @staticmethod

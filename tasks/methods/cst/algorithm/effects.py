@@ -653,7 +653,7 @@ def _randomized(frame: Frame, group_effects: GroupEffects, rng: np.random.Genera
         stratum = strata(propensity(z, member))
         if settings.null == "labels":
             stratum = strata_of(frame.columns, frame.ground.applicants.reached)[rows]
-        lists = DeepLists.of(frame.ground.space.rows(rows), int(member.sum()), settings)
+        lists = DeepLists.of(frame.ground.space.rows(rows), int(member.sum()), settings, frame.ground.waiting)
         ground = Ground(lists, z, frame.denied[rows])
         p = randomization_p(ground, member, stratum, settings.null_draws, rng)
     n = group_effects.complainants
