@@ -68,6 +68,8 @@ class ModelView:
     """For each model the logit from which it decides favourably; 0 for all if none is given."""
     favourable: Bools | None = None
     """``(n,)`` decisions, where they are not those of the logit (a post-processed model)."""
+    laid: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What the problem of one protected attribute leaves for that of the next: nothing in it rests on groups."""
 
     def __post_init__(self) -> None:
         """Hold the shapes against each other.

@@ -62,17 +62,19 @@ def fitted(columns: Columns, squared: bool = True) -> DesignRows:
     every = np.zeros(0, dtype=bool)
     draft = DesignRows(columns, logged, least, numbers.mean(axis=0), np.where(sd > 0, sd, 1.0), squared, every)
     x = _rows(columns, values, _standardised(values, draft), squared)
-    independent = np.zeros(x.shape[1], dtype=bool)
-    basis: list[Floats] = []
-    for position, column in enumerate(x.T):
-        rest = column / max(float(np.linalg.norm(column)), 1e-300)
-        for vector in (*basis, *basis):  # twice, for what rounding leaves
-            rest = rest - vector * float(vector @ rest)
-        size = float(np.linalg.norm(rest))
-        if size > SMALLEST:
-            independent[position] = True
-            basis.append(rest / size)
-    return DesignRows(draft.columns, logged, least, draft.mean, draft.sd, squared, independent)
+    return DesignRows(draft.columns, logged, least, draft.mean, draft.sd, squared, independent_columns(x))
+
+
+def independent_columns(x: Floats) -> Bools:
+    """Which columns of ``(n, q)`` are not linear in those before them, ``(q,)``; ``x`` is overwritten."""
+    x /= np.maximum(np.linalg.norm(x, axis=0), 1e-300)
+    triangle = np.zeros((0, x.shape[1]))
+    for start in range(0, len(x), BLOCK):  # of blocks of rows, so that no second matrix of all rows is made
+        triangle = np.linalg.qr(np.vstack([triangle, x[start : start + BLOCK]]), mode="r")
+    remainder = np.zeros(x.shape[1])
+    remainder[: len(triangle)] = np.abs(np.diag(triangle))
+    independent: Bools = remainder > SMALLEST
+    return independent
 
 
 def _entering(values: Floats, logged: Bools, least: Floats) -> Floats:

@@ -136,7 +136,8 @@ def lists(
                 near = pool_rows[place]
                 order = np.lexsort((near, away.astype(np.float32)), axis=-1)
                 near, away = (np.take_along_axis(values, order, axis=1) for values in (near, away))
-                out.append(Lists(number, index, rows, pool_rows, near, away))
+                # without the trees of groups: the next protected attribute has others
+                out.append(Lists(number, replace(index, cells={}), rows, pool_rows, near, away))
     return tuple(out)
 
 
@@ -162,21 +163,28 @@ def _first_candidate(
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _nearest_of_few(at: Floats, rows: Longs, candidates: Longs) -> tuple[Longs, Floats]:
-    """The nearest candidate of each row in single precision, of equally near ones the lowest row."""
+    """The nearest candidate of each row in single precision, of equally near ones the lowest row.
+
+    Coordinates are laid out column by column first, so that the distances of many candidates are summed at once.
+    """
     matches, distance = np.empty(rows.shape[0], np.int64), np.empty(rows.shape[0])
+    columns, squared = np.empty((at.shape[1], candidates.shape[0])), np.empty(candidates.shape[0])
+    for j in range(at.shape[1]):
+        for c in range(candidates.shape[0]):
+            columns[j, c] = at[candidates[c], j]
     for i in range(rows.shape[0]):
-        least, least_double = np.float32(np.inf), np.inf
-        for c in candidates:
-            squared = 0.0
-            for j in range(at.shape[1]):
-                gap = at[rows[i], j] - at[c, j]
-                squared += gap * gap
-            if squared > least_double * (1 + 1e-6):  # no root where it cannot be among the nearest
-                continue
-            away = np.sqrt(squared)
-            if np.float32(away) < least:
-                least, matches[i], distance[i] = np.float32(away), c, away
-                least_double = squared
+        squared[:] = 0.0
+        for j in range(at.shape[1]):
+            column, value = columns[j], at[rows[i], j]
+            for c in range(column.shape[0]):
+                gap = value - column[c]
+                squared[c] += gap * gap
+        least, limit = np.float32(np.inf), squared.min() * (1 + 1e-6)
+        for c in range(candidates.shape[0]):
+            if squared[c] <= limit:  # no root where it cannot be among the nearest
+                away = np.sqrt(squared[c])
+                if np.float32(away) < least:
+                    least, matches[i], distance[i] = np.float32(away), candidates[c], away
     return matches, distance
 
 
@@ -222,18 +230,29 @@ class Ground:
         differences = differences[~np.isnan(differences)]
         return float(differences.mean()) if len(differences) else np.nan
 
+    @cached_property
+    def pools(self) -> tuple[Longs, Bools]:
+        """``(n,)`` number of the lists of pools that each row is in, and ``(lists, numbers)`` which pools these are."""
+        bits = np.zeros(len(self.among), np.int64)
+        for place, neighbours in enumerate(self.lists):
+            bits[neighbours.pool] |= 1 << place
+        alike, number = np.unique(bits, return_inverse=True)
+        return number, (alike >> np.arange(len(self.lists))[:, None]) & 1 > 0
+
     def _parts(self, member: Bools) -> Iterator[Floats]:
         members, other_rows = np.flatnonzero(member), self.among & ~member
         query_rows = members if self.sample is None else members[self.sample[members]]
-        for neighbours in self.lists:
-            at, cell = neighbours.place[query_rows], members[neighbours.in_pool[members]]
+        number, belongs = self.pools
+        sums, counts = _sums(self.explained.x, members, number, belongs.shape[1])
+        for neighbours, inside in zip(self.lists, belongs, strict=True):
+            at, cell = neighbours.place[query_rows], int(counts[inside].sum())
             at = at[at >= 0]
-            if not len(at) or not len(cell):
+            if not len(at) or not cell:
                 continue
             across, within = neighbours.match(at, other_rows), neighbours.match(at, member)
             is_matched = (across != UNMATCHED) & (within != UNMATCHED)
             three = np.vstack([neighbours.rows[at][is_matched], across[is_matched], within[is_matched]])
-            baseline = _mean(self.explained.x, cell)
+            baseline = sums[inside].sum(axis=0) / cell
             for start in range(0, three.shape[1], BATCH):
                 yield self._compared(neighbours.model, three[:, start : start + BATCH], baseline)
 
@@ -292,14 +311,14 @@ def _of_linear(x: Floats, weights: Floats, baseline: Floats, three: Longs) -> Fl
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _mean(x: Floats, rows: Longs) -> Floats:
-    """``(p,)`` mean of some rows, which are added up one after the other and not copied first."""
-    total = np.zeros(x.shape[1])
+def _sums(x: Floats, rows: Longs, number: Longs, numbers: int) -> tuple[Floats, Longs]:
+    """``(numbers, p)`` sums of some rows by number, and how many rows have it, ``(numbers,)``."""
+    total, counts = np.zeros((numbers, x.shape[1])), np.zeros(numbers, np.int64)
     for row in rows:
+        counts[number[row]] += 1
         for j in range(x.shape[1]):
-            total[j] += x[row, j]
-    means: Floats = total / rows.shape[0]
-    return means
+            total[number[row], j] += x[row, j]
+    return total, counts
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -484,8 +503,16 @@ class Reasons:
         """
         everyone = np.ones(len(self.group), np.bool_)
         groups = [group for group in np.unique(self.group).tolist() if group != self.reference]
-        below = [self.sample.below(group) for group in groups] if self.sample is not None else []
-        return listed(self.explained, self.views, everyone, of=np.logical_or.reduce(below) if below else None)
+        of = everyone
+        if self.sample is not None and groups:
+            of = np.logical_or.reduce([self.sample.below(group) for group in groups])
+        key = "lists", self.views[0].index.matching
+        before, kept = self.explained.laid.get(key, (np.zeros(len(of), np.bool_), ()))
+        if (of & ~before).any():
+            before = of | before
+            kept = listed(self.explained, self.views, everyone, of=before)
+            self.explained.laid[key] = before, kept
+        return kept
 
     def draws(self, group: int, count: int, rng: np.random.Generator) -> tuple[Floats, str]:
         """The statistic of a group under relabelled groups, or none of it and why."""
