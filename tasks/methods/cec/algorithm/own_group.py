@@ -35,6 +35,10 @@ from tasks.numerics.statistics.sampling import Asked
 
 DEPTH = 32
 """Neighbours listed: a label that one in ten carries is missing in 3 % of lists."""
+SHALLOW = 8
+"""Neighbours listed of rows that only rare labels ask: these are searched for in any case, and the others are near."""
+RARE = 1 / DEPTH
+"""Share of the rows of two groups below which a label is rare."""
 FEW = 10_000_000
 """Distances that are all computed where lists run out; of more, a tree is built (some 10 ms either way)."""
 
@@ -49,10 +53,12 @@ class Lists:
     """``(r,)`` ascending."""
     pool: Longs
     """``(c,)`` rows that may be matches, ascending."""
-    near: Longs
+    near: Ints
     """``(r, k)`` rows of the pool: nearest first in single precision, of equally near ones the lowest row."""
     away: Floats
     """``(r, k)`` their distances, in standard deviations."""
+    listed: Longs
+    """``(r,)`` neighbours listed of each row; ``near`` holds nothing beyond them."""
 
     @cached_property
     def place(self) -> Longs:
@@ -82,7 +88,9 @@ class Lists:
             places = encoding.gather(self.index.at[candidates])
             assigned_places, distance = nearest.match(self.index.at[self.rows[at]], places)
             return self._within_reach(np.where(assigned_places < 0, UNMATCHED, candidates[assigned_places]), distance)
-        matches, distance, sure = _first_candidate(self.near, self.away, at, is_candidate, len(self.pool))
+        matches, distance, sure = _first_candidate(
+            self.near, self.away, self.listed, at, is_candidate, len(self.pool)
+        )
         anew = np.flatnonzero(~sure)
         if len(anew):
             candidates = np.flatnonzero(self.in_pool & is_candidate)
@@ -111,6 +119,7 @@ def lists(
     among: Bools,
     depth: int = DEPTH,
     of: Bools | None = None,
+    deep: Bools | None = None,
 ) -> tuple[Lists, ...]:
     """The lists of every model and outcome.
 
@@ -120,6 +129,7 @@ def lists(
         among: ``(n,)`` rows whose labels are exchanged; no other row is matched, or a match.
         depth: Neighbours listed.
         of: ``(n,)`` the rows whose neighbours are listed; None: all of them.
+        deep: ``(n,)`` the rows of whom ``depth`` are listed, of the others ``SHALLOW``; None: all of them.
     """
     out = []
     for number, (index, pool) in enumerate(zip(indices, explained.pools, strict=True)):
@@ -131,28 +141,34 @@ def lists(
             if len(rows) and len(pool_rows):
                 # public data hold thousands of equal rows, on which a balanced tree would be slow to build
                 tree = cKDTree(index.at[pool_rows], balanced_tree=False)
-                ks = np.arange(1, min(depth, len(pool_rows)) + 1)
-                away, place = tree.query(index.at[rows], k=ks, workers=encoding.WORKERS)
-                near = pool_rows[place]
-                order = np.lexsort((near, away.astype(np.float32)), axis=-1)
-                near, away = (np.take_along_axis(values, order, axis=1) for values in (near, away))
+                is_deep = np.ones(len(rows), np.bool_) if deep is None else deep[rows]
+                counts = np.minimum(np.where(is_deep, depth, SHALLOW), len(pool_rows))
+                near, away = np.zeros((len(rows), counts.max()), np.int32), np.full((len(rows), counts.max()), np.inf)
+                for k in np.unique(counts).tolist():
+                    some = np.flatnonzero(counts == k)
+                    # queries that lie close together read the same part of the tree
+                    some = some[cKDTree(index.at[rows[some]], balanced_tree=False).indices]
+                    far, place = tree.query(index.at[rows[some]], k=np.arange(1, k + 1), workers=encoding.WORKERS)
+                    order = np.lexsort((pool_rows[place], far.astype(np.float32)), axis=-1)
+                    near[some, :k] = np.take_along_axis(pool_rows[place], order, axis=1)
+                    away[some, :k] = np.take_along_axis(far, order, axis=1)
                 # without the trees of groups: the next protected attribute has others
-                out.append(Lists(number, replace(index, cells={}), rows, pool_rows, near, away))
+                out.append(Lists(number, replace(index, cells={}), rows, pool_rows, near, away, counts))
     return tuple(out)
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _first_candidate(
-    near: Longs, away: Floats, at: Longs, is_candidate: Bools, pool: int
+    near: Ints, away: Floats, listed: Longs, at: Longs, is_candidate: Bools, pool: int
 ) -> tuple[Longs, Floats, Bools]:
     """The first wanted row of some lists, its distance, and whether no row beyond the list can take its place.
 
     A list that ends before the pool of ``pool`` rows does may have left out rows as near as its last.
     """
-    width = near.shape[1]
     matches, distance = np.full(at.shape[0], -1, np.int64), np.full(at.shape[0], np.inf)
     sure = np.zeros(at.shape[0], np.bool_)
     for i in range(at.shape[0]):
+        width = listed[at[i]]
         for j in range(width):
             if is_candidate[near[at[i], j]]:
                 matches[i], distance[i] = near[at[i], j], away[at[i], j]
@@ -266,10 +282,15 @@ class Ground:
 
 
 def listed(
-    explained: ModelView, views: tuple[View, ...], among: Bools, depth: int = DEPTH, of: Bools | None = None
+    explained: ModelView,
+    views: tuple[View, ...],
+    among: Bools,
+    depth: int = DEPTH,
+    of: Bools | None = None,
+    deep: Bools | None = None,
 ) -> tuple[Lists, ...]:
-    """The neighbours among some rows ``(n,)``, ``of`` some of them: listed once for several pairs of groups."""
-    return lists(explained, tuple(view.index for view in views), among, depth, of)
+    """The neighbours among some rows ``(n,)``, as ``lists`` says: listed once for several pairs of groups."""
+    return lists(explained, tuple(view.index for view in views), among, depth, of, deep)
 
 
 def compared(explained: ModelView, model: int, three: Longs, baseline: Floats) -> Floats:
@@ -503,15 +524,18 @@ class Reasons:
         """
         everyone = np.ones(len(self.group), np.bool_)
         groups = [group for group in np.unique(self.group).tolist() if group != self.reference]
-        of = everyone
+        of = deep = everyone
         if self.sample is not None and groups:
             of = np.logical_or.reduce([self.sample.below(group) for group in groups])
+            counts = np.bincount(self.group)
+            common = [group for group in groups if counts[group] >= RARE * (counts[group] + counts[self.reference])]
+            deep = np.logical_or.reduce([self.sample.below(group) for group in common], initial=False)
         key = "lists", self.views[0].index.matching
-        before, kept = self.explained.laid.get(key, (np.zeros(len(of), np.bool_), ()))
-        if (of & ~before).any():
-            before = of | before
-            kept = listed(self.explained, self.views, everyone, of=before)
-            self.explained.laid[key] = before, kept
+        before, deep_before, kept = self.explained.laid.get(key, (~everyone, ~everyone, ()))
+        if (of & ~before).any() or (deep & ~deep_before).any():
+            before, deep_before = of | before, deep | deep_before
+            kept = listed(self.explained, self.views, everyone, of=before, deep=deep_before)
+            self.explained.laid[key] = before, deep_before, kept
         return kept
 
     def draws(self, group: int, count: int, rng: np.random.Generator) -> tuple[Floats, str]:
