@@ -83,13 +83,15 @@ def distinct_rows(values: Floats) -> tuple[Floats, Longs]:
 # The model of a resample, from where the fit to all rows ended.
 #
 # The objective is scikit-learn's: log likelihood less half the squared coefficients, intercepts free. Steps are those
-# of Newton's method with the information at the start (the chord method): the maximum is near, so that each step is a
-# tenth of the one before, and costs a pass over the rows without the cross products. Where steps do not shrink by half,
-# the information is made again. The intercept of the last category stays 0, as only differences count.
+# of Newton's method with the information at an earlier point (the chord method): near the maximum each is a tenth of the
+# one before, and costs a pass over the rows without the cross products. Where steps are large or do not shrink to a
+# quarter, the information is made again. The intercept of the last category stays 0, as only differences count.
 
 
 CLOSE = 1e-9
 """Steps end when no parameter moves by more."""
+LARGE, FAR = 0.1, 3.0
+"""Steps after which the information is made again, and beyond which the start was no start."""
 STEPS = 60
 PENALTY = 1.0
 """Of squared coefficients, times a half: scikit-learn's ``C = 1``."""
@@ -101,10 +103,11 @@ def refit_classifier(full_fit: MultinomialLogit, causes: Floats, codes: Floats) 
     Args:
         full_fit: The fit to all rows.
         causes: ``(n, q)``.
-        codes: ``(n,)`` numbers of categories. Where they are not those of the whole, it is fitted from the start.
+        codes: ``(n,)`` numbers of categories; rare ones may be missing. It is fitted from the start where the fit to
+            the whole has not met them, or one alone is left.
     """
     classes = np.unique(codes)
-    if not np.array_equal(classes, full_fit.classes_):
+    if len(classes) == 1 or not np.isin(classes, full_fit.classes_).all():
         return fit_classifier(causes, codes)
     distinct, weight = distinct_rows(np.column_stack([causes, codes]))
     rows, times = distinct[:, :-1], weight.astype(np.float64)
@@ -118,9 +121,12 @@ def refit_classifier(full_fit: MultinomialLogit, causes: Floats, codes: Floats) 
             full_fit.coefficients * scale / full_fit.scale,
         ]
     )
+    if len(full_fit.classes_) > 2:
+        start = start[np.isin(full_fit.classes_, classes)]
     place = np.searchsorted(classes, distinct[:, -1])
     if len(classes) == 2:
-        logit = fit_logit(x, place.astype(np.float64), start[0], ridge=PENALTY, weight=times)
+        first = start[-1] - start[0] if len(start) == 2 else start[0]
+        logit = fit_logit(x, place.astype(np.float64), first, ridge=PENALTY, weight=times)
         b: Floats | None = logit.coefficients[None, :]
     else:
         start[:, 0] -= start[-1, 0]
@@ -158,12 +164,12 @@ def chord(x: Floats, place: Longs, weight: Floats, start: Floats) -> Floats | No
         step = np.zeros(b.size)
         step[free] = cho_solve(factor, gradient.ravel()[free], check_finite=False)
         size = float(np.abs(step).max())
-        if not size < np.inf or size > 2 * last:
+        if not size <= FAR:
             return None
         b += step.reshape(b.shape)
         if size <= CLOSE:
             return b
-        if size > last / 2:
+        if size > min(last / 4, LARGE):
             factor = None
         last = size
     return None

@@ -25,12 +25,15 @@ def test_a_refit_is_the_fit_to_the_resample_alone(categories):
     assert again.predict_proba(x) == pytest.approx(exact.predict_proba(scaled), abs=1e-8)
 
 
-def test_a_resample_without_one_of_the_categories_is_fitted_from_the_start():
+@pytest.mark.parametrize("left", [(0, 1, 3), (1, 3), (3,)])
+def test_a_resample_may_lack_categories(left):
     generator = np.random.default_rng(1)
     causes, codes = generator.normal(size=(400, 2)), generator.integers(0, 4, 400).astype(float)
-    some = codes != 2
+    some = np.isin(codes, left)
     again = refit_classifier(fit_classifier(causes, codes), causes[some], codes[some])
-    assert again.classes_.tolist() == [0, 1, 3]
+    assert again.classes_.tolist() == list(left)
+    alone = fit_classifier(causes[some], codes[some])
+    assert again.predict_proba(causes) == pytest.approx(alone.predict_proba(causes), abs=1e-6)
 
 
 def test_distinct_rows_are_those_of_a_sort_of_rows_however_many_columns_there_are():
