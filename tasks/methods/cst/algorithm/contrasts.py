@@ -3,7 +3,6 @@
 import hashlib
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numba
@@ -99,12 +98,12 @@ class Side:
     """``(d,)`` of the regression for its noise."""
     variance: Floats
     """``(s,)`` s_j^2 = (y_j - p_j)^2 / (1 - h_j)^2: the noise of each decision, given the applicants."""
+    coefficients: Floats
+    """``(d,)`` least squares coefficients of the decisions."""
 
-    @cached_property
-    def coefficients(self) -> Floats:
-        """``(d,)`` least squares coefficients of the decisions."""
-        estimates: Floats = self.inverse @ (self.z.T @ self.denied)
-        return estimates
+    def lean(self) -> "Side":
+        """The same without design rows, which take by far the most memory, once weights are made."""
+        return replace(self, z=self.z[:0].copy())
 
     def adjusted(self, share: Floats, target: Floats) -> Floats:
         """``(s,)`` weights with the design mean ``target``: w_j = c_j + z_j' (Z'Z)^- (target - sum_j c_j z_j).
@@ -137,7 +136,8 @@ def fit_side(
         inverse, rank = inverse_of(z)
         if len(rows) >= ROWS_A_COLUMN * max(rank, 1):
             near = start if start is not None and len(start) == z.shape[1] else None
-            return Side(rows, design, z, denied[rows], inverse, *noise(z, denied[rows], near))
+            y = denied[rows]
+            return Side(rows, design, z, y, inverse, *noise(z, y, near), coefficients=inverse @ (z.T @ y))
     return None
 
 
@@ -213,6 +213,10 @@ class Sides(NamedTuple):
     other: Side
     score: Floats | None = None
     """Coefficients of the score of denial, where the designs have one."""
+
+    def lean(self) -> "Sides":
+        """Both without their design rows."""
+        return self._replace(group=self.group.lean(), other=self.other.lean())
 
     def variance(self, size: int) -> Floats:
         """``(n,)`` noise of each decision of the file; 0 for a row on neither side."""
