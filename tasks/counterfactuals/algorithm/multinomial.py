@@ -83,8 +83,8 @@ def distinct_rows(values: Floats) -> tuple[Floats, Longs]:
 # The model of a resample, from where the fit to all rows ended.
 #
 # The objective is scikit-learn's: log likelihood less half the squared coefficients, intercepts free. Steps are those
-# of Newton's method with the information at an earlier point (the chord method): near the maximum each is a tenth of the
-# one before, and costs a pass over the rows without the cross products. Where steps are large or do not shrink to a
+# of Newton's method with the information of an earlier point (the chord method): near the maximum each is a tenth of
+# the one before, and costs a pass over rows without the cross products. Where steps are large or do not shrink to a
 # quarter, the information is made again. The intercept of the last category stays 0, as only differences count.
 
 

@@ -70,7 +70,7 @@ def independent_columns(x: Floats) -> Bools:
     x /= np.maximum(np.linalg.norm(x, axis=0), 1e-300)
     triangle = np.zeros((0, x.shape[1]))
     for start in range(0, len(x), BLOCK):  # of blocks of rows, so that no second matrix of all rows is made
-        triangle = np.linalg.qr(np.vstack([triangle, x[start : start + BLOCK]]), mode="r")
+        triangle = np.asarray(np.linalg.qr(np.vstack([triangle, x[start : start + BLOCK]]), mode="r"))
     remainder = np.zeros(x.shape[1])
     remainder[: len(triangle)] = np.abs(np.diag(triangle))
     independent: Bools = remainder > SMALLEST

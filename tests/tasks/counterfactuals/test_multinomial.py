@@ -8,7 +8,9 @@ from tasks.counterfactuals.algorithm.multinomial import distinct_rows, fit_class
 
 
 def weights(categories):
-    return np.vstack([np.linspace(0, 3e-5, categories), np.linspace(0, 1, categories), np.linspace(0, -0.5, categories)])
+    return np.vstack(
+        [np.linspace(0, 3e-5, categories), np.linspace(0, 1, categories), np.linspace(0, -0.5, categories)]
+    )
 
 
 @pytest.mark.parametrize("categories", [2, 3, 5])

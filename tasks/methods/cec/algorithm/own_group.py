@@ -88,9 +88,7 @@ class Lists:
             places = encoding.gather(self.index.at[candidates])
             assigned_places, distance = nearest.match(self.index.at[self.rows[at]], places)
             return self._within_reach(np.where(assigned_places < 0, UNMATCHED, candidates[assigned_places]), distance)
-        matches, distance, sure = _first_candidate(
-            self.near, self.away, self.listed, at, is_candidate, len(self.pool)
-        )
+        matches, distance, sure = _first_candidate(self.near, self.away, self.listed, at, is_candidate, len(self.pool))
         anew = np.flatnonzero(~sure)
         if len(anew):
             candidates = np.flatnonzero(self.in_pool & is_candidate)
@@ -531,6 +529,7 @@ class Reasons:
             common = [group for group in groups if counts[group] >= RARE * (counts[group] + counts[self.reference])]
             deep = np.logical_or.reduce([self.sample.below(group) for group in common], initial=False)
         key = "lists", self.views[0].index.matching
+        kept: tuple[Lists, ...]
         before, deep_before, kept = self.explained.laid.get(key, (~everyone, ~everyone, ()))
         if (of & ~before).any() or (deep & ~deep_before).any():
             before, deep_before = of | before, deep | deep_before
