@@ -71,9 +71,17 @@ def independent_columns(x: Floats) -> Bools:
     triangle = np.zeros((0, x.shape[1]))
     for start in range(0, len(x), BLOCK):  # of blocks of rows, so that no second matrix of all rows is made
         triangle = np.asarray(np.linalg.qr(np.vstack([triangle, x[start : start + BLOCK]]), mode="r"))
-    remainder = np.zeros(x.shape[1])
-    remainder[: len(triangle)] = np.abs(np.diag(triangle))
-    independent: Bools = remainder > SMALLEST
+    # inner products of columns are those of the triangle's
+    independent = np.zeros(x.shape[1], dtype=bool)
+    basis: list[Floats] = []
+    for position, column in enumerate(triangle.T):
+        rest = column
+        for vector in (*basis, *basis):  # twice, for what rounding leaves
+            rest = rest - vector * float(vector @ rest)
+        size = float(np.linalg.norm(rest))
+        if size > SMALLEST:
+            independent[position] = True
+            basis.append(rest / size)
     return independent
 
 
