@@ -249,7 +249,7 @@ class World:
     seed: int
     name: str = "scm"
     fits: dict[tuple[object, ...], Fitted] = field(default_factory=dict, repr=False, compare=False)
-    """What was fitted already: both decision makers ask for the same."""
+    """What was fitted already: decision makers, and attributes with their own labels, ask for the same."""
     counterfactuals: dict[tuple[object, ...], Counterfactuals] = field(default_factory=dict, repr=False, compare=False)
     """Likewise, who was moved by a model of a resample."""
 
@@ -290,7 +290,7 @@ class World:
     def fit(self, attribute: str, group: Ints, change: Edge | Saturated | None = None) -> tuple[Fitted, Roots]:
         """Fit the mechanisms to all rows; with labels that are not the rows' own, to as many of them as will do."""
         roots = self._rooted(self._labels(attribute, group))
-        fit_key = (attribute, change, hashlib.sha256(group.tobytes()).hexdigest())
+        fit_key = (change, hashlib.sha256(roots.codes.tobytes()).hexdigest())  # one for all attributes' own labels
         if fit_key not in self.fits:
             graph, rng = self.graph, np.random.default_rng(self.seed)
             if isinstance(change, tuple):

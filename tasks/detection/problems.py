@@ -19,7 +19,7 @@ from tasks.counterfactuals.stage_settings import Generator, GeneratorAssumptions
 from tasks.detection import sampling
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.encoding import Columns, category_codes
-from tasks.numerics.problem import Applicants, Counterfactuals, FeasibilityGraph, Problem
+from tasks.numerics.problem import Applicants, Counterfactuals, FeasibilityGraph, Problem, Waiting
 from tasks.pipeline.method import ProblemTables
 from tasks.pipeline.registry import METHODS
 from tasks.preprocessing.columns import columns_of, groups_of
@@ -288,7 +288,9 @@ def _cases(tables: ProblemTables, settings: ProblemSettings) -> Iterator[Case]:
     groups = {name: grouped_rows for name, grouped_rows in grouped.items() if grouped_rows.compared}
     applicants_to_query = sampling.asked_of(groups, ids, settings.sampling, settings.seed)
     generator = asked_again(tables, settings)
-    for maker, frame in decided(tables.decisions, settings.explain):
+    makers, waiting = decided(tables.decisions, settings.explain), Waiting()
+    for maker, frame in makers:
+        waiting.is_open = maker != makers[-1][0]
         decision_frame = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
         factual, candidate = explained_and_candidates(decision_frame, maker, settings.explain)
         shared = Problem(
@@ -305,6 +307,7 @@ def _cases(tables: ProblemTables, settings: ProblemSettings) -> Iterator[Case]:
             resamples=settings.bootstrap.draws,
             look_into=scoring_decider.look_into(tables, encoded, maker, settings.model),
             refit=scoring_decider.refit(tables, maker, settings.model, settings.seed),
+            waiting=waiting,
         )
         problems = {
             name: replace(

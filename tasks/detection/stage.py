@@ -28,6 +28,7 @@ from tasks.lake.store import IN_MEMORY, Drafts
 from tasks.numerics.results import Detected
 from tasks.pipeline.method import READS, Origin, ProblemTables
 from tasks.pipeline.registry import METHODS, generator_of, tables_declared
+from tasks.pipeline.resources import return_freed
 from tasks.pipeline.stage import Produced, stage
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ def detect(*inputs: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMO
                 )
             )
         del detected  # before the next problem is looked at: neighbours of two at a time would take twice the room
+        return_freed()  # hundreds of megabytes in a large file
     full_tables = {name: pa.concat_tables(parts) for name, parts in tables.items()}
     return Produced({**full_tables, EVIDENCE.name: evidence.ended()}, rows_in=expected)
 

@@ -1,10 +1,11 @@
 """Input of a method: the problem of one decision maker and protected attribute, as arrays."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from schemas.errors import DataQualityError
 from schemas.terms import Kind
@@ -67,6 +68,8 @@ class ModelView:
     """For each model the logit from which it decides favourably; 0 for all if none is given."""
     favourable: Bools | None = None
     """``(n,)`` decisions, where they are not those of the logit (a post-processed model)."""
+    laid: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What the problem of one protected attribute leaves for that of the next: nothing in it rests on groups."""
 
     def __post_init__(self) -> None:
         """Hold the shapes against each other.
@@ -353,6 +356,10 @@ class Refit(Protocol):
         """
 
 
+MOST_BYTES = 150_000_000
+"""Of arrays that wait for the next decision maker."""
+
+
 @dataclass(frozen=True)
 class Applicants:
     """The rows of a problem as applicants: what they handed in, what was decided, and what they would have been."""
@@ -373,6 +380,25 @@ class Applicants:
     """Columns that the protected attribute can reach in the causal graph."""
     singles: tuple["Problem", ...] = ()
     """Of a crossed attribute, the problems of the single attributes that it crosses, on the same rows."""
+
+
+@dataclass
+class Waiting:
+    """Arrays that wait for the next decision maker, whose problems look at the same rows."""
+
+    is_open: bool = False
+    """Whether another decision maker follows."""
+    arrays: dict[bytes, NDArray[Any]] = field(default_factory=dict)
+    """By a digest of what they were made from."""
+
+    def take(self, key: bytes) -> NDArray[Any] | None:
+        """What an earlier decision maker left; whoever takes it takes it away."""
+        return self.arrays.pop(key, None)
+
+    def keep(self, key: bytes, array: NDArray[Any]) -> None:
+        """Leave an array, where somebody follows and there is room."""
+        if self.is_open and array.nbytes + sum(other.nbytes for other in self.arrays.values()) <= MOST_BYTES:
+            self.arrays[key] = array
 
 
 @dataclass(frozen=True)
@@ -409,6 +435,8 @@ class Problem:
     """What one method alone needs, in a shape of its own: its ``problem`` makes it, and its ``algorithm`` reads it."""
     sample: Asked | None = None
     """Who is asked in a large problem, of a method that asks a sample; None: everybody."""
+    waiting: Waiting = field(default_factory=Waiting, repr=False, compare=False)
+    """What the decision makers of these rows leave for each other."""
 
     @property
     def drawn(self) -> Bools:

@@ -121,14 +121,18 @@ _SAMPLE_SECONDS = 0.2
 """Between two looks at processes that the stage started; one takes less than half a millisecond."""
 
 
+def return_freed() -> None:
+    """Return to the system what was freed and the allocators of C and of Arrow keep for their process."""
+    pa.default_memory_pool().release_unused()
+    with suppress(OSError, AttributeError):  # another C library than glibc has no such function
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 @contextmanager
 def measured() -> Iterator[dict[str, Any]]:
     """Yields a mapping that has the cost of the block when it ends: started, seconds, cpu_seconds, peak and threads."""
     cost: dict[str, Any] = {}
-    # the allocators of C and of Arrow keep for their process what earlier stages freed: return it to the system
-    pa.default_memory_pool().release_unused()
-    with suppress(OSError, AttributeError):  # another C library than glibc has no such function
-        ctypes.CDLL(None).malloc_trim(0)
+    return_freed()
     with suppress(OSError):  # not Linux, or a container that forbids it: the peak is the process's
         _CLEAR.write_text(_RESET_PEAK, encoding="ascii")
     started, wall, cpu = time.time(), time.perf_counter(), cpu_seconds()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -150,7 +150,7 @@ def look_into(tables: ProblemTables, encoded: Floats, maker: str, model: Model |
     """A function that opens the model for a method; None without a model that can be opened."""
     if maker != DecisionMaker.MODEL or model is None or model.kind == "none":
         return None
-    return partial(_explained, tables, encoded, model)
+    return cache(partial(_explained, tables, encoded, model))  # one for the problems of all protected attributes
 
 
 def refit(tables: ProblemTables, maker: str, model: Model | None, seed: int) -> Refit | None:

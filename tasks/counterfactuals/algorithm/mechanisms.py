@@ -10,11 +10,11 @@ from scipy.special import expit, log_expit, ndtr, ndtri, pdtr, pdtrc
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
-from sklearn.preprocessing import StandardScaler
+from sklearn.linear_model import LinearRegression, PoissonRegressor
 
 from schemas.audit.causal import Form, Mechanism
 from schemas.terms import Kind
+from tasks.counterfactuals.algorithm.multinomial import MultinomialLogit, fit_classifier, refit_classifier
 from tasks.numerics.arrays import Bools, Floats, Longs
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -503,68 +503,6 @@ def fit_ordered(causes: Floats, codes: Floats) -> Any:
     return fit_cumulative(causes, codes)
 
 
-@dataclass(frozen=True)
-class MultinomialLogit:
-    """Probabilities of a fitted logit, without the library's checks of its input: most of a small prediction."""
-
-    classes_: Floats
-    """``(c,)`` the categories that the fit has met, ascending."""
-    coefficients: Floats
-    """``(c, q)`` of the scaled causes; ``(1, q)`` of the second of two categories."""
-    intercept: Floats
-    """``(c,)`` or ``(1,)``."""
-    centre: Floats
-    scale: Floats
-
-    def predict_proba(self, causes: Floats) -> Floats:
-        """``(r, c)`` probability of every category met."""
-        index = _scaled(causes, self.centre, self.scale) @ self.coefficients.T + self.intercept
-        if len(self.classes_) == 2:
-            second = expit(index[:, 0])
-            return np.stack([1 - second, second], axis=1)
-        odds = np.exp(index - index.max(axis=1, keepdims=True))
-        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
-
-
-def fit_classifier(causes: Floats, codes: Floats) -> Any:
-    """Fit a multinomial logit with the library's slight penalty, which keeps separable data finite.
-
-    Rows that are alike are fitted as one with their number as weight: with categories as causes there are few.
-    """
-    distinct, weight = distinct_rows(np.column_stack([causes, codes]))
-    causes, codes = distinct[:, :-1], distinct[:, -1]
-    if len(np.unique(codes)) == 1:
-        return DummyClassifier(strategy="prior").fit(causes, codes)
-    scaler = StandardScaler().fit(causes, sample_weight=weight)
-    logit = LogisticRegression(solver="newton-cholesky", tol=1e-6, max_iter=1000)
-    logit.fit(_scaled(causes, scaler.mean_, scaler.scale_), codes, sample_weight=weight)
-    return MultinomialLogit(logit.classes_, logit.coef_, logit.intercept_, scaler.mean_, scaler.scale_)
-
-
-LARGEST_KEY = 2**62
-"""Keys of rows are smaller."""
-
-
-def distinct_rows(values: Floats) -> tuple[Floats, Longs]:
-    """The distinct rows of ``(n, q)`` values in the order of their columns, and how often each occurs.
-
-    By one number a row, which sorts faster than rows do.
-    """
-    key = np.zeros(len(values), np.int64)
-    highest = 1
-    for column in values.T:
-        levels, code = 2, column.astype(np.int64)
-        if not ((column == 0) | (column == 1)).all():
-            ordered, code = np.unique(column, return_inverse=True)
-            levels = len(ordered)
-        if highest > LARGEST_KEY // levels:
-            key = np.unique(key, return_inverse=True)[1]
-            highest = int(key.max()) + 1
-        key, highest = key * levels + code, highest * levels
-    _, first, counts = np.unique(key, return_index=True, return_counts=True)
-    return values[first], counts
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # Mechanisms: one column as a function of its direct causes and of its own noise.
 #
@@ -644,6 +582,8 @@ def refit_mechanism(
         and len(np.unique(values)) > 1
     ):
         return Ordinal(refit_cumulative(full_fit.classifier, causes, values), categories)
+    if isinstance(full_fit, Nominal) and isinstance(full_fit.classifier, MultinomialLogit):
+        return Nominal(refit_classifier(full_fit.classifier, causes, values), categories)
     if isinstance(full_fit, Additive):
         return refit_additive(full_fit, causes, values, seed)
     return fit_mechanism(form, setting, causes, values, categories, seed)

@@ -61,17 +61,27 @@ def fitted(columns: Columns, squared: bool = True) -> DesignRows:
     every = np.zeros(0, dtype=bool)
     draft = DesignRows(columns, logged, least, numbers.mean(axis=0), np.where(sd > 0, sd, 1.0), squared, every)
     x = _rows(columns, values, _standardised(values, draft), squared)
+    return DesignRows(draft.columns, logged, least, draft.mean, draft.sd, squared, independent_columns(x))
+
+
+def independent_columns(x: Floats) -> Bools:
+    """Which columns of ``(n, q)`` are not linear in those before them, ``(q,)``; ``x`` is overwritten."""
+    x /= np.maximum(np.linalg.norm(x, axis=0), 1e-300)
+    triangle = np.zeros((0, x.shape[1]))
+    for start in range(0, len(x), BLOCK):  # of blocks of rows, so that no second matrix of all rows is made
+        triangle = np.asarray(np.linalg.qr(np.vstack([triangle, x[start : start + BLOCK]]), mode="r"))
+    # inner products of columns are those of the triangle's
     independent = np.zeros(x.shape[1], dtype=bool)
     basis: list[Floats] = []
-    for position, column in enumerate(x.T):
-        rest = column / max(float(np.linalg.norm(column)), 1e-300)
+    for position, column in enumerate(triangle.T):
+        rest = column
         for vector in (*basis, *basis):  # twice, for what rounding leaves
             rest = rest - vector * float(vector @ rest)
         size = float(np.linalg.norm(rest))
         if size > SMALLEST:
             independent[position] = True
             basis.append(rest / size)
-    return DesignRows(draft.columns, logged, least, draft.mean, draft.sd, squared, independent)
+    return independent
 
 
 def _entering(values: Floats, logged: Bools, least: Floats) -> Floats:
@@ -594,26 +604,38 @@ def share_inside(e: Floats, members: int, reference_count: int) -> float:
     return float(((equal >= INSIDE[0]) & (equal <= INSIDE[1])).mean()) if len(e) else math.nan
 
 
-def support(design: Floats, member: Bools, counterfactual_rows: Floats | None = None) -> float:
+def support(design: Floats, member: Bools) -> float:
     """Share of a group with comparable applicants in the reference group; NaN where a group has too few rows.
 
     Args:
         design: ``(n, d)`` design rows of both groups, intercept first.
         member: ``(n,)`` members of the group; all others are of the reference group.
-        counterfactual_rows: ``(r, d)`` counterfactuals to ask about in place of the members. They are to be like the
-            reference group, and so may be anywhere below the upper end.
+    """
+    return supports(design, member)[0]
+
+
+def supports(design: Floats, member: Bools, counterfactual_rows: Floats | None = None) -> list[float]:
+    """The same, and where there are counterfactuals their share, too.
+
+    Args:
+        design: ``(n, d)`` design rows of both groups, intercept first.
+        member: ``(n,)`` members of the group; all others are of the reference group.
+        counterfactual_rows: ``(r, d)`` counterfactuals to ask about as well. They are to be like the reference group,
+            and so may be anywhere below the upper end.
     """
     members, reference_count = int(member.sum()), int((~member).sum())
+    count = 1 if counterfactual_rows is None else 2
     if min(members, reference_count) < ROWS_A_COLUMN * design.shape[1]:
-        return math.nan
+        return [math.nan] * count
     if design.shape[1] == 1:
-        return 1.0
+        return [1.0] * count
     fit = fit_logit(design, member.astype(np.float64), ridge=RIDGE)
-    if counterfactual_rows is None:
-        return share_inside(fit.fitted[member], members, reference_count)
-    index = counterfactual_rows @ fit.coefficients + math.log(reference_count / members)
-    upper = math.log(INSIDE[1] / (1 - INSIDE[1]))
-    return float((index <= upper).mean()) if len(counterfactual_rows) else math.nan
+    shares = [share_inside(fit.fitted[member], members, reference_count)]
+    if counterfactual_rows is not None:
+        index = counterfactual_rows @ fit.coefficients + math.log(reference_count / members)
+        upper = math.log(INSIDE[1] / (1 - INSIDE[1]))
+        shares.append(float((index <= upper).mean()) if len(counterfactual_rows) else math.nan)
+    return shares
 
 
 def is_poor(share: float) -> bool:

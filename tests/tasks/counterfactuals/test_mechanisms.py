@@ -13,7 +13,6 @@ from schemas.audit.causal import Mechanism
 from tasks.counterfactuals.algorithm.mechanisms import (
     Count,
     Ordinal,
-    distinct_rows,
     fit_additive,
     fit_mechanism,
     gumbel_argmax,
@@ -241,14 +240,3 @@ def test_a_score_by_hand():
     score = quantile_score(lower, upper, np.array([0.25, 0.9]))
     assert score == pytest.approx(norm.ppf([0.3, 0.88]), abs=1e-5)
     assert passed(score[:1], np.array([0.29, 0.31]), np.array([0.71, 0.69])).tolist() == [True, False]
-
-
-def test_distinct_rows_are_those_of_a_sort_of_rows_however_many_columns_there_are():
-    generator = rng(8)
-    few = generator.integers(0, 3, (300, 60)) * np.array([1.0, -2.5, 1e9] * 20)
-    few[150:] = few[generator.integers(0, 150, 150)]
-    for values in (few, few[:, :2], (few > 0) * 1.0, generator.normal(size=(50, 9))):
-        distinct, counts = distinct_rows(values)
-        expected, expected_counts = np.unique(values, axis=0, return_counts=True)
-        assert (distinct == expected).all()
-        assert (counts == expected_counts).all()

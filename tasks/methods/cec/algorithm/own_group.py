@@ -35,6 +35,10 @@ from tasks.numerics.statistics.sampling import Asked
 
 DEPTH = 32
 """Neighbours listed: a label that one in ten carries is missing in 3 % of lists."""
+SHALLOW = 8
+"""Neighbours listed of rows that only rare labels ask: these are searched for in any case, and the others are near."""
+RARE = 1 / DEPTH
+"""Share of the rows of two groups below which a label is rare."""
 FEW = 10_000_000
 """Distances that are all computed where lists run out; of more, a tree is built (some 10 ms either way)."""
 
@@ -49,10 +53,12 @@ class Lists:
     """``(r,)`` ascending."""
     pool: Longs
     """``(c,)`` rows that may be matches, ascending."""
-    near: Longs
+    near: Ints
     """``(r, k)`` rows of the pool: nearest first in single precision, of equally near ones the lowest row."""
     away: Floats
     """``(r, k)`` their distances, in standard deviations."""
+    listed: Longs
+    """``(r,)`` neighbours listed of each row; ``near`` holds nothing beyond them."""
 
     @cached_property
     def place(self) -> Longs:
@@ -82,7 +88,7 @@ class Lists:
             places = encoding.gather(self.index.at[candidates])
             assigned_places, distance = nearest.match(self.index.at[self.rows[at]], places)
             return self._within_reach(np.where(assigned_places < 0, UNMATCHED, candidates[assigned_places]), distance)
-        matches, distance, sure = _first_candidate(self.near, self.away, at, is_candidate, len(self.pool))
+        matches, distance, sure = _first_candidate(self.near, self.away, self.listed, at, is_candidate, len(self.pool))
         anew = np.flatnonzero(~sure)
         if len(anew):
             candidates = np.flatnonzero(self.in_pool & is_candidate)
@@ -111,6 +117,7 @@ def lists(
     among: Bools,
     depth: int = DEPTH,
     of: Bools | None = None,
+    deep: Bools | None = None,
 ) -> tuple[Lists, ...]:
     """The lists of every model and outcome.
 
@@ -120,6 +127,7 @@ def lists(
         among: ``(n,)`` rows whose labels are exchanged; no other row is matched, or a match.
         depth: Neighbours listed.
         of: ``(n,)`` the rows whose neighbours are listed; None: all of them.
+        deep: ``(n,)`` the rows of whom ``depth`` are listed, of the others ``SHALLOW``; None: all of them.
     """
     out = []
     for number, (index, pool) in enumerate(zip(indices, explained.pools, strict=True)):
@@ -131,27 +139,34 @@ def lists(
             if len(rows) and len(pool_rows):
                 # public data hold thousands of equal rows, on which a balanced tree would be slow to build
                 tree = cKDTree(index.at[pool_rows], balanced_tree=False)
-                ks = np.arange(1, min(depth, len(pool_rows)) + 1)
-                away, place = tree.query(index.at[rows], k=ks, workers=encoding.WORKERS)
-                near = pool_rows[place]
-                order = np.lexsort((near, away.astype(np.float32)), axis=-1)
-                near, away = (np.take_along_axis(values, order, axis=1) for values in (near, away))
-                out.append(Lists(number, index, rows, pool_rows, near, away))
+                is_deep = np.ones(len(rows), np.bool_) if deep is None else deep[rows]
+                counts = np.minimum(np.where(is_deep, depth, SHALLOW), len(pool_rows))
+                near, away = np.zeros((len(rows), counts.max()), np.int32), np.full((len(rows), counts.max()), np.inf)
+                for k in np.unique(counts).tolist():
+                    some = np.flatnonzero(counts == k)
+                    # queries that lie close together read the same part of the tree
+                    some = some[cKDTree(index.at[rows[some]], balanced_tree=False).indices]
+                    far, place = tree.query(index.at[rows[some]], k=np.arange(1, k + 1), workers=encoding.WORKERS)
+                    order = np.lexsort((pool_rows[place], far.astype(np.float32)), axis=-1)
+                    near[some, :k] = np.take_along_axis(pool_rows[place], order, axis=1)
+                    away[some, :k] = np.take_along_axis(far, order, axis=1)
+                # without the trees of groups: the next protected attribute has others
+                out.append(Lists(number, replace(index, cells={}), rows, pool_rows, near, away, counts))
     return tuple(out)
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _first_candidate(
-    near: Longs, away: Floats, at: Longs, is_candidate: Bools, pool: int
+    near: Ints, away: Floats, listed: Longs, at: Longs, is_candidate: Bools, pool: int
 ) -> tuple[Longs, Floats, Bools]:
     """The first wanted row of some lists, its distance, and whether no row beyond the list can take its place.
 
     A list that ends before the pool of ``pool`` rows does may have left out rows as near as its last.
     """
-    width = near.shape[1]
     matches, distance = np.full(at.shape[0], -1, np.int64), np.full(at.shape[0], np.inf)
     sure = np.zeros(at.shape[0], np.bool_)
     for i in range(at.shape[0]):
+        width = listed[at[i]]
         for j in range(width):
             if is_candidate[near[at[i], j]]:
                 matches[i], distance[i] = near[at[i], j], away[at[i], j]
@@ -162,21 +177,28 @@ def _first_candidate(
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _nearest_of_few(at: Floats, rows: Longs, candidates: Longs) -> tuple[Longs, Floats]:
-    """The nearest candidate of each row in single precision, of equally near ones the lowest row."""
+    """The nearest candidate of each row in single precision, of equally near ones the lowest row.
+
+    Coordinates are laid out column by column first, so that the distances of many candidates are summed at once.
+    """
     matches, distance = np.empty(rows.shape[0], np.int64), np.empty(rows.shape[0])
+    columns, squared = np.empty((at.shape[1], candidates.shape[0])), np.empty(candidates.shape[0])
+    for j in range(at.shape[1]):
+        for c in range(candidates.shape[0]):
+            columns[j, c] = at[candidates[c], j]
     for i in range(rows.shape[0]):
-        least, least_double = np.float32(np.inf), np.inf
-        for c in candidates:
-            squared = 0.0
-            for j in range(at.shape[1]):
-                gap = at[rows[i], j] - at[c, j]
-                squared += gap * gap
-            if squared > least_double * (1 + 1e-6):  # no root where it cannot be among the nearest
-                continue
-            away = np.sqrt(squared)
-            if np.float32(away) < least:
-                least, matches[i], distance[i] = np.float32(away), c, away
-                least_double = squared
+        squared[:] = 0.0
+        for j in range(at.shape[1]):
+            column, value = columns[j], at[rows[i], j]
+            for c in range(column.shape[0]):
+                gap = value - column[c]
+                squared[c] += gap * gap
+        least, limit = np.float32(np.inf), squared.min() * (1 + 1e-6)
+        for c in range(candidates.shape[0]):
+            if squared[c] <= limit:  # no root where it cannot be among the nearest
+                away = np.sqrt(squared[c])
+                if np.float32(away) < least:
+                    least, matches[i], distance[i] = np.float32(away), candidates[c], away
     return matches, distance
 
 
@@ -222,18 +244,29 @@ class Ground:
         differences = differences[~np.isnan(differences)]
         return float(differences.mean()) if len(differences) else np.nan
 
+    @cached_property
+    def pools(self) -> tuple[Longs, Bools]:
+        """``(n,)`` number of the lists of pools that each row is in, and ``(lists, numbers)`` which pools these are."""
+        bits = np.zeros(len(self.among), np.int64)
+        for place, neighbours in enumerate(self.lists):
+            bits[neighbours.pool] |= 1 << place
+        alike, number = np.unique(bits, return_inverse=True)
+        return number, (alike >> np.arange(len(self.lists))[:, None]) & 1 > 0
+
     def _parts(self, member: Bools) -> Iterator[Floats]:
         members, other_rows = np.flatnonzero(member), self.among & ~member
         query_rows = members if self.sample is None else members[self.sample[members]]
-        for neighbours in self.lists:
-            at, cell = neighbours.place[query_rows], members[neighbours.in_pool[members]]
+        number, belongs = self.pools
+        sums, counts = _sums(self.explained.x, members, number, belongs.shape[1])
+        for neighbours, inside in zip(self.lists, belongs, strict=True):
+            at, cell = neighbours.place[query_rows], int(counts[inside].sum())
             at = at[at >= 0]
-            if not len(at) or not len(cell):
+            if not len(at) or not cell:
                 continue
             across, within = neighbours.match(at, other_rows), neighbours.match(at, member)
             is_matched = (across != UNMATCHED) & (within != UNMATCHED)
             three = np.vstack([neighbours.rows[at][is_matched], across[is_matched], within[is_matched]])
-            baseline = _mean(self.explained.x, cell)
+            baseline = sums[inside].sum(axis=0) / cell
             for start in range(0, three.shape[1], BATCH):
                 yield self._compared(neighbours.model, three[:, start : start + BATCH], baseline)
 
@@ -247,10 +280,15 @@ class Ground:
 
 
 def listed(
-    explained: ModelView, views: tuple[View, ...], among: Bools, depth: int = DEPTH, of: Bools | None = None
+    explained: ModelView,
+    views: tuple[View, ...],
+    among: Bools,
+    depth: int = DEPTH,
+    of: Bools | None = None,
+    deep: Bools | None = None,
 ) -> tuple[Lists, ...]:
-    """The neighbours among some rows ``(n,)``, ``of`` some of them: listed once for several pairs of groups."""
-    return lists(explained, tuple(view.index for view in views), among, depth, of)
+    """The neighbours among some rows ``(n,)``, as ``lists`` says: listed once for several pairs of groups."""
+    return lists(explained, tuple(view.index for view in views), among, depth, of, deep)
 
 
 def compared(explained: ModelView, model: int, three: Longs, baseline: Floats) -> Floats:
@@ -292,14 +330,14 @@ def _of_linear(x: Floats, weights: Floats, baseline: Floats, three: Longs) -> Fl
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _mean(x: Floats, rows: Longs) -> Floats:
-    """``(p,)`` mean of some rows, which are added up one after the other and not copied first."""
-    total = np.zeros(x.shape[1])
+def _sums(x: Floats, rows: Longs, number: Longs, numbers: int) -> tuple[Floats, Longs]:
+    """``(numbers, p)`` sums of some rows by number, and how many rows have it, ``(numbers,)``."""
+    total, counts = np.zeros((numbers, x.shape[1])), np.zeros(numbers, np.int64)
     for row in rows:
+        counts[number[row]] += 1
         for j in range(x.shape[1]):
-            total[j] += x[row, j]
-    means: Floats = total / rows.shape[0]
-    return means
+            total[number[row], j] += x[row, j]
+    return total, counts
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -484,8 +522,20 @@ class Reasons:
         """
         everyone = np.ones(len(self.group), np.bool_)
         groups = [group for group in np.unique(self.group).tolist() if group != self.reference]
-        below = [self.sample.below(group) for group in groups] if self.sample is not None else []
-        return listed(self.explained, self.views, everyone, of=np.logical_or.reduce(below) if below else None)
+        of = deep = everyone
+        if self.sample is not None and groups:
+            of = np.logical_or.reduce([self.sample.below(group) for group in groups])
+            counts = np.bincount(self.group)
+            common = [group for group in groups if counts[group] >= RARE * (counts[group] + counts[self.reference])]
+            deep = np.logical_or.reduce([self.sample.below(group) for group in common], initial=False)
+        key = "lists", self.views[0].index.matching
+        kept: tuple[Lists, ...]
+        before, deep_before, kept = self.explained.laid.get(key, (~everyone, ~everyone, ()))
+        if (of & ~before).any() or (deep & ~deep_before).any():
+            before, deep_before = of | before, deep | deep_before
+            kept = listed(self.explained, self.views, everyone, of=before, deep=deep_before)
+            self.explained.laid[key] = before, deep_before, kept
+        return kept
 
     def draws(self, group: int, count: int, rng: np.random.Generator) -> tuple[Floats, str]:
         """The statistic of a group under relabelled groups, or none of it and why."""

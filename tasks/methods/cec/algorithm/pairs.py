@@ -206,9 +206,12 @@ def views(explained: ModelView, group: Ints, matching: Matching) -> tuple[View, 
     """
     model_views = []
     for number, pool in enumerate(explained.pools):
-        at = nearest.standardise(explained.financial, explained.financial_names, pool, matching.winsorise)
+        key = "view", number, matching.winsorise
+        if key not in explained.laid:
+            at = nearest.standardise(explained.financial, explained.financial_names, pool, matching.winsorise)
+            explained.laid[key] = at, reference_weights(at[pool], explained.label[pool])
+        at, weights = explained.laid[key]
         index = nearest.index(at, explained.label, group, pool, matching)
-        weights = reference_weights(at[pool], explained.label[pool])
         model_views.append(View(explained.models[number], explained.cut(number), index, weights))
     return tuple(model_views)
 

@@ -3,7 +3,6 @@
 import hashlib
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numba
@@ -16,6 +15,7 @@ from tasks.methods.cst.algorithm.neighbours import Space, in_batches, index, nea
 from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.encoding import Columns
+from tasks.numerics.problem import Waiting
 from tasks.numerics.statistics.regression import DesignRows, fit_logit, fitted
 from tasks.numerics.statistics.sampling import design_variance
 
@@ -98,12 +98,12 @@ class Side:
     """``(d,)`` of the regression for its noise."""
     variance: Floats
     """``(s,)`` s_j^2 = (y_j - p_j)^2 / (1 - h_j)^2: the noise of each decision, given the applicants."""
+    coefficients: Floats
+    """``(d,)`` least squares coefficients of the decisions."""
 
-    @cached_property
-    def coefficients(self) -> Floats:
-        """``(d,)`` least squares coefficients of the decisions."""
-        estimates: Floats = self.inverse @ (self.z.T @ self.denied)
-        return estimates
+    def lean(self) -> "Side":
+        """The same without design rows, which take by far the most memory, once weights are made."""
+        return replace(self, z=self.z[:0].copy())
 
     def adjusted(self, share: Floats, target: Floats) -> Floats:
         """``(s,)`` weights with the design mean ``target``: w_j = c_j + z_j' (Z'Z)^- (target - sum_j c_j z_j).
@@ -136,7 +136,8 @@ def fit_side(
         inverse, rank = inverse_of(z)
         if len(rows) >= ROWS_A_COLUMN * max(rank, 1):
             near = start if start is not None and len(start) == z.shape[1] else None
-            return Side(rows, design, z, denied[rows], inverse, *noise(z, denied[rows], near))
+            y = denied[rows]
+            return Side(rows, design, z, y, inverse, *noise(z, y, near), coefficients=inverse @ (z.T @ y))
     return None
 
 
@@ -212,6 +213,10 @@ class Sides(NamedTuple):
     other: Side
     score: Floats | None = None
     """Coefficients of the score of denial, where the designs have one."""
+
+    def lean(self) -> "Sides":
+        """Both without their design rows."""
+        return self._replace(group=self.group.lean(), other=self.other.lean())
 
     def variance(self, size: int) -> Floats:
         """``(n,)`` noise of each decision of the file; 0 for a row on neither side."""
@@ -431,12 +436,6 @@ SPARE = 2.5
 FEWEST_LISTED = 1.2
 """Times k members in a list on average, below which lists hold k of the others alone: most would run out of members."""
 
-MOST_LISTED_BYTES = 150_000_000
-"""Of lists that wait for the next decision maker, whose tests look at the same rows."""
-
-_LISTED: dict[bytes, Shorts] = {}
-"""Digest of rows and settings -> lists; whoever takes them takes them away."""
-
 
 @dataclass(frozen=True)
 class DeepLists:
@@ -449,8 +448,9 @@ class DeepLists:
     """``(q, depth)`` nearest first, without the row itself; -1 beyond the last within reach."""
 
     @classmethod
-    def of(cls, space: Space, members: int, settings: CstSettings) -> "DeepLists":
+    def of(cls, space: Space, members: int, settings: CstSettings, waiting: Waiting | None = None) -> "DeepLists":
         """Search ``q`` rows, so many of them members of the group, unless it was done for another decision maker."""
+        left = Waiting() if waiting is None else waiting
         many = len(space.numeric)
         depth = cls._depth(many, members, settings.k)
         search = (depth, settings.ties, settings.maximum_distance, space.overlap, space.divisor, space.shape)
@@ -458,15 +458,13 @@ class DeepLists:
         for coordinates in (space.numeric, space.nominal):
             content.update(coordinates.tobytes())
         key = content.digest()
-        if (listed := _LISTED.pop(key, None)) is not None:
+        if (listed := left.take(key)) is not None:
             return cls(space, settings, listed)
         rows = np.arange(many)
         near = np.full((many, depth), -1, dtype=np.int16 if many < 2**15 else np.int32)
         for some, neighbours in in_batches(index(space, rows), space, depth, settings, exclude=rows):
             near[some] = neighbours.rows
-        if near.nbytes + sum(lists.nbytes for lists in _LISTED.values()) > MOST_LISTED_BYTES:
-            _LISTED.clear()
-        _LISTED[key] = near
+        left.keep(key, near)
         return cls(space, settings, near)
 
     @staticmethod

@@ -219,7 +219,7 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
         tallies += [replace(t, group=group_result.group) for t in multiple]
     draws: tuple[Draws, ...] = ()
     if settings.null_permutations:
-        draws = tuple(situations.draws(problem, settings.model_copy(update={"ks": (settings.k,)}), rng))
+        draws = tuple(situations.draws(problem, settings.model_copy(update={"ks": (settings.k,)}), rng, ground))
     tests = _permuted(group_results, draws, settings)
     other_graph = None if saturated is None else (saturated, saturated_effects)
     effects = aggregates(frame, [group_result.effects for group_result in group_results], rng, other_graph)

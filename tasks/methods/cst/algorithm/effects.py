@@ -1,5 +1,6 @@
 """Effects on groups (direct and total), intervals, and randomization tests."""
 
+import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +35,7 @@ from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.encoding import Columns
 from tasks.numerics.problem import Counterfactuals
 from tasks.numerics.results import Aggregate, Inference
+from tasks.numerics.statistics import regression
 from tasks.numerics.statistics.regression import (
     DesignRows,
     is_poor,
@@ -41,7 +43,6 @@ from tasks.numerics.statistics.regression import (
     relabelled,
     sequential_p,
     strata,
-    support,
 )
 from tasks.numerics.statistics.sampling import Asked
 
@@ -449,7 +450,7 @@ def of_group(frame: Frame, group: int, compared: Comparison, earlier_effects: Se
         return replace(none, reason=TOO_FEW_FOR_ADJUSTMENT)
     part = None if frame.sample is None else frame.sample.part(group)
     contrasts = tuple(contrast(sides, frame.columns.values, neighbour_list, part) for neighbour_list in lists)
-    last = lists[-1]
+    last, sides = lists[-1], sides.lean()
     mover = None if last.counterfactuals is None else Mover.of(last.row, last.counterfactuals, sides.other)
     return replace(none, sides=sides, contrasts=contrasts, mover=mover)
 
@@ -544,16 +545,20 @@ def supports(frame: Frame, group_effects: GroupEffects) -> list[float]:
     """
     rows = np.sort(np.concatenate(group_effects.rows))
     member = frame.ground.group[rows] == group_effects.group
+    moved = None if group_effects.mover is None else group_effects.mover.counterfactuals
+    content = hashlib.sha256(SUPPORT.encode() + frame.columns.values.tobytes())
+    for array in (rows, member, np.zeros(0) if moved is None else moved):
+        content.update(array.tobytes())
+    if (left := frame.ground.waiting.take(content.digest())) is not None:
+        shares: list[float] = left.tolist()
+        return shares
     shares = [math.nan]
     for design in frame.designs:
         z = design.of(frame.columns.values[rows])
-        counterfactual_rows = None if group_effects.mover is None else design.of(group_effects.mover.counterfactuals)
-        shares = [
-            support(z, member),
-            *([] if counterfactual_rows is None else [support(z, member, counterfactual_rows)]),
-        ]
+        shares = regression.supports(z, member, None if moved is None else design.of(moved))
         if np.isfinite(shares).all():
             break
+    frame.ground.waiting.keep(content.digest(), np.array(shares))
     return shares
 
 
@@ -653,7 +658,7 @@ def _randomized(frame: Frame, group_effects: GroupEffects, rng: np.random.Genera
         stratum = strata(propensity(z, member))
         if settings.null == "labels":
             stratum = strata_of(frame.columns, frame.ground.applicants.reached)[rows]
-        lists = DeepLists.of(frame.ground.space.rows(rows), int(member.sum()), settings)
+        lists = DeepLists.of(frame.ground.space.rows(rows), int(member.sum()), settings, frame.ground.waiting)
         ground = Ground(lists, z, frame.denied[rows])
         p = randomization_p(ground, member, stratum, settings.null_draws, rng)
     n = group_effects.complainants

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from functools import cached_property
 from typing import NamedTuple
 
 import numba
@@ -50,6 +50,14 @@ class Space:
     """Whether two nominal values are 0 or 1 apart, and not their difference."""
     divisor: float
     """Number of attributes. The authors' code counts the protected one as well; ``replace`` it for their figures."""
+
+    @cached_property
+    def combination(self) -> Longs:
+        """``(n,)`` number of each row's combination of nominal values."""
+        order, new = _by_combination(self.nominal)
+        numbers = np.empty(len(order), np.min_scalar_type(int(new.sum())))  # of 16 bits at most they are sorted fastest
+        numbers[order] = np.cumsum(new) - 1
+        return numbers
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -258,6 +266,12 @@ NOBODY = np.iinfo(np.int64).max
 BANDS = 64
 """Bands into which groups are sorted by nominal distance; up to 64 nominal columns each mismatch has its own."""
 
+SPARE = 32
+"""Rows kept beyond the k nearest, at least, before the furthest of them are dropped."""
+
+SHORT = 12
+"""So few rows are sorted by insertion."""
+
 SLACK = 1e-15
 """Above the rounding of a multiplication and a division together (twice 2^-53, relatively)."""
 
@@ -309,15 +323,18 @@ def search(blocks: Blocks, queries: Queries, order: Longs, distances: Floats, ke
         keys: ``(q, k)``, filled in; holds ``NOBODY`` when handed in.
     """
     nominal, bound = np.empty(blocks.nominal.shape[0]), np.empty(blocks.row_of_block.shape[0] - 1)
-    groups, combination = np.zeros(0, np.int64), -1
+    groups, combination, k = np.zeros(0, np.int64), -1, keys.shape[1]
+    near, near_keys = np.empty(k + max(k // 2, SPARE)), np.empty(k + max(k // 2, SPARE), np.int64)
     for query in order:
         if queries.combination[query] != combination:
             combination = queries.combination[query]
             _nominal_distances(blocks.nominal, queries.nominal[query], blocks.overlap, nominal)
             groups = _nearly_ordered(nominal)
         values, excluded = queries.numeric[query], queries.excluded[query]
-        _search_groups(blocks, groups, nominal, values, excluded, distances[query], keys[query], bound)
-        _sort(distances[query], keys[query])
+        furthest = distances[query, 0]
+        many = min(k, _search_groups(blocks, groups, nominal, values, excluded, k, furthest, near, near_keys, bound))
+        _sort(near, near_keys, many)
+        distances[query, :many], keys[query, :many] = near[:many], near_keys[:many]
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -327,27 +344,47 @@ def _search_groups(
     nominal: Floats,
     values: Floats,
     excluded: int,
-    distances: Floats,
-    keys: Longs,
+    k: int,
+    furthest: float,
+    near: Floats,
+    near_keys: Longs,
     bound: Floats,
-) -> None:
-    """Keep the rows nearest to ``values``, over all groups by their nominal distance; ``bound`` is room to work in."""
-    sums = np.empty(BLOCK)
+) -> int:
+    """Keep the rows nearest to ``values``, over all groups by their nominal distance, and return how many.
+
+    The ``k`` best come first, or all where they are fewer; ``near`` has room for more, so that they are only told from
+    the rest when it is full. ``bound`` is room to work in.
+    """
+    sums, kept, worst, worst_key = np.empty(BLOCK), 0, furthest, NOBODY
     for group in groups:
-        if nominal[group] > _limit(distances[0], blocks.divisor):
+        if nominal[group] > _limit(worst, blocks.divisor):
             continue
         first, last = blocks.block_of_group[group], blocks.block_of_group[group + 1]
         bound[first:last] = nominal[group]
         _add_gaps(blocks.low[:, first:last], blocks.high[:, first:last], values, bound[first:last])
-        near = first + np.argmin(bound[first:last])
+        middle = first + np.argmin(bound[first:last])
         # outwards from the nearest block, because blocks that follow each other lie close together
-        for step in range(2 * max(near - first + 1, last - near)):
-            block = near + (step + 1) // 2 if step % 2 else near - step // 2
-            if first <= block < last and bound[block] <= _limit(distances[0], blocks.divisor):
+        for step in range(2 * max(middle - first + 1, last - middle)):
+            block = middle + (step + 1) // 2 if step % 2 else middle - step // 2
+            if first <= block < last and bound[block] <= _limit(worst, blocks.divisor):
                 start, stop = blocks.row_of_block[block], blocks.row_of_block[block + 1]
                 sums[:] = nominal[group]
                 _add_differences(blocks.numeric[:, start:stop], values, sums)
-                _keep(sums, blocks.key[start:stop], excluded, blocks.divisor, distances, keys)
+                limit = _limit(worst, blocks.divisor)
+                for i in range(stop - start):
+                    key = blocks.key[start + i]
+                    if sums[i] <= limit and key != excluded:
+                        distance = sums[i] / blocks.divisor
+                        if not _before(distance, key, worst, worst_key):
+                            continue
+                        near[kept], near_keys[kept] = distance, key
+                        kept += 1
+                        if kept == near.shape[0] or (kept == k and worst_key == NOBODY):
+                            worst, worst_key = _select(near, near_keys, kept, k)
+                            kept, limit = k, _limit(worst, blocks.divisor)
+    if kept > k:
+        _select(near, near_keys, kept, k)
+    return min(kept, k)
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -400,45 +437,93 @@ def _limit(distance: float, divisor: float) -> float:
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _keep(sums: Floats, candidates: Longs, excluded: int, divisor: float, distances: Floats, keys: Longs) -> None:
-    """Keep those candidates that are better than the worst kept, which is on top of the heap."""
-    limit = _limit(distances[0], divisor)
-    for i in range(candidates.shape[0]):
-        if sums[i] <= limit and candidates[i] != excluded:
-            distance = sums[i] / divisor
-            if _worse(distances, keys, 0, distance, candidates[i]):
-                _sift(distances, keys, distance, candidates[i], keys.shape[0])
-                limit = _limit(distances[0], divisor)
+def _before(distance: float, key: int, other: float, other_key: int) -> bool:
+    """Whether a row is nearer than another, or as near with a smaller key."""
+    return distance < other or (distance == other and bool(key < other_key))
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _worse(distances: Floats, keys: Longs, entry: int, distance: float, key: int) -> bool:
-    """Whether an entry of the heap is further than a row, or as far with a larger key."""
-    entry_distance: float = distances[entry]
-    return entry_distance > distance or (entry_distance == distance and bool(keys[entry] > key))
+def _split(near: Floats, keys: Longs, low: int, high: int) -> int:
+    """Part ``low .. high`` so that no row up to the place returned is further than a row after it (Hoare)."""
+    middle = (low + high) // 2
+    distance, key = near[middle], keys[middle]
+    i, j = low - 1, high + 1
+    while True:
+        i += 1
+        while _before(near[i], keys[i], distance, key):
+            i += 1
+        j -= 1
+        while _before(distance, key, near[j], keys[j]):
+            j -= 1
+        if i >= j:
+            return j
+        near[i], near[j] = near[j], near[i]
+        keys[i], keys[j] = keys[j], keys[i]
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _sift(distances: Floats, keys: Longs, distance: float, key: int, size: int) -> None:
-    """Put a row in the place of the worst of the first ``size`` entries of the heap."""
-    slot, child = 0, 1
-    while child < size:
-        if child + 1 < size and _worse(distances, keys, child + 1, distances[child], keys[child]):
-            child += 1
-        if not _worse(distances, keys, child, distance, key):
-            break
-        distances[slot], keys[slot] = distances[child], keys[child]
-        slot, child = child, 2 * child + 1
-    distances[slot], keys[slot] = distance, key
+def _select(near: Floats, keys: Longs, size: int, k: int) -> tuple[float, int]:
+    """Bring the ``k`` nearest of ``size`` rows to the front, and return the furthest of them."""
+    low, high = 0, size - 1
+    while low < high:
+        end = _split(near, keys, low, high)
+        if k - 1 <= end:
+            high = end
+        else:
+            low = end + 1
+    return near[k - 1], keys[k - 1]
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _sort(distances: Floats, keys: Longs) -> None:
-    """Sort the heap in place, nearest first."""
-    for last in range(keys.shape[0] - 1, 0, -1):
-        distance, key = distances[last], keys[last]
-        distances[last], keys[last] = distances[0], keys[0]
-        _sift(distances, keys, distance, key, last)
+def _sort(near: Floats, keys: Longs, size: int) -> None:
+    """Sort the first ``size`` rows in place, nearest first."""
+    pending, ends = [0], [size - 1]
+    while pending:
+        low, high = pending.pop(), ends.pop()
+        while high - low > SHORT:
+            end = _split(near, keys, low, high)
+            pending.append(end + 1)
+            ends.append(high)
+            high = end
+        for i in range(low + 1, high + 1):
+            distance, key, place = near[i], keys[i], i
+            while place > low and _before(distance, key, near[place - 1], keys[place - 1]):
+                near[place], keys[place] = near[place - 1], keys[place - 1]
+                place -= 1
+            near[place], keys[place] = distance, key
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _lay_close(numeric: Floats, rows: Longs, starts: Longs) -> None:
+    """Order the rows of each group so that every ``BLOCK`` of them lie close: halved where they spread most.
+
+    Args:
+        numeric: ``(n, a)`` coordinates.
+        rows: ``(m,)`` by group, ordered in place.
+        starts: ``(g + 1,)`` where groups begin.
+    """
+    along, least, most = np.empty(rows.shape[0]), np.empty(numeric.shape[1]), np.empty(numeric.shape[1])
+    for group in range(starts.shape[0] - 1):
+        pending, ends = [starts[group]], [starts[group + 1]]
+        while pending:
+            low, high = pending.pop(), ends.pop()
+            if high - low <= BLOCK:
+                continue
+            least[:], most[:] = np.inf, -np.inf
+            for row in rows[low:high]:
+                for column in range(numeric.shape[1]):
+                    least[column] = min(least[column], numeric[row, column])
+                    most[column] = max(most[column], numeric[row, column])
+            widest = np.argmax(most - least)
+            for i in range(low, high):
+                along[i] = numeric[rows[i], widest]
+            # whole blocks, so that only a group's last one is short
+            middle = low + BLOCK * ((high - low + BLOCK) // (2 * BLOCK))
+            _select(along[low:high], rows[low:high], high - low, middle - low)
+            pending.append(low)
+            ends.append(middle)
+            pending.append(middle)
+            ends.append(high)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -477,32 +562,22 @@ def index(space: Space, members: Longs) -> Blocks:
         space: All ``n`` rows.
         members: ``(m,)`` distinct rows that may be neighbours, such as the protected ones; their numbers are row ids.
     """
-    nominal = space.nominal[members]
-    order, new = _by_combination(nominal)
-    starts = np.append(np.flatnonzero(new), len(members))
-    numeric = space.numeric[members]
-    for start, stop in pairwise(starts):
-        # rows are ordered so that every `BLOCK` of them lie close together: halved where they spread most
-        pending = [order[start:stop]] if numeric.shape[1] else []
-        while pending:
-            rows = pending.pop()
-            if len(rows) <= BLOCK:
-                continue
-            values = numeric[rows]
-            widest = int(np.argmax(values.max(axis=0) - values.min(axis=0)))
-            # whole blocks, so that only a group's last one is short
-            middle = BLOCK * ((len(rows) + BLOCK) // (2 * BLOCK))
-            rows[:] = rows[np.argpartition(values[:, widest], middle)]
-            pending += [rows[:middle], rows[middle:]]
+    combination = space.combination[members]
+    order = np.argsort(combination, kind="stable")
+    rows = members[order].astype(np.int64)
+    starts = np.append(np.flatnonzero(np.diff(combination[order].astype(np.int64), prepend=-1)), len(rows))
+    if space.numeric.shape[1]:
+        _lay_close(np.ascontiguousarray(space.numeric, np.float64), rows, starts)
+    nominal = space.nominal[rows[starts[:-1]]]
     blocks = -(-np.diff(starts) // BLOCK)
     first = np.concatenate([[0], np.cumsum(blocks)]).astype(np.int64)
     within = np.arange(first[-1]) - np.repeat(first[:-1], blocks)
-    row_of_block = np.append(np.repeat(starts[:-1], blocks) + BLOCK * within, len(members)).astype(np.int64)
-    numeric = np.ascontiguousarray(numeric[order].T, dtype=np.float64)
+    row_of_block = np.append(np.repeat(starts[:-1], blocks) + BLOCK * within, len(rows)).astype(np.int64)
+    numeric = np.ascontiguousarray(space.numeric[rows].T, dtype=np.float64)
     return Blocks(
-        key=members[order].astype(np.int64),
+        key=rows,
         numeric=numeric,
-        nominal=np.ascontiguousarray(nominal[order[starts[:-1]]], dtype=np.float64),
+        nominal=np.ascontiguousarray(nominal, dtype=np.float64),
         overlap=space.overlap,
         divisor=float(space.divisor),
         block_of_group=first,

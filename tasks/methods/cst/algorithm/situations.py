@@ -1,5 +1,6 @@
 """Situations of complainants: compared rows, significance tests, tallies, and null calibration."""
 
+import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +13,7 @@ from tasks.methods.cst.algorithm.neighbours import NUMERIC, Blocks, Neighbours, 
 from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.encoding import Columns
-from tasks.numerics.problem import Applicants, Counterfactuals, Problem
+from tasks.numerics.problem import Applicants, Counterfactuals, Problem, Waiting
 from tasks.numerics.results import Draws, Tally
 from tasks.numerics.statistics.intervals import (
     Pair,
@@ -296,6 +297,19 @@ class SearchSpace:
     """``(n,)`` places."""
     imagined: Imagined | None
     settings: CstSettings
+    scale: neighbours.Scale
+    waiting: Waiting
+    permuted: bool = False
+    """Whether labels are permuted: then every decision maker searches the same rows, and distances are not kept."""
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Of all that neighbours follow from, but for the search centres."""
+        search = (length(self.settings), self.settings.ties, self.settings.maximum_distance, self.reference)
+        content = hashlib.sha256(repr((*search, self.applicants.crossed)).encode())
+        for array in (self.space.numeric, self.space.nominal, self.group):
+            content.update(array.tobytes())
+        return content.digest()
 
     @cached_property
     def refused(self) -> Bools:
@@ -319,7 +333,13 @@ class SearchSpace:
         return index(self.space, rows) if len(rows) >= min(self.settings.ks) else None
 
 
-def lay(problem: Problem, settings: CstSettings, group: Ints, counterfactuals: Counterfactuals | None) -> SearchSpace:
+def lay(
+    problem: Problem,
+    settings: CstSettings,
+    group: Ints,
+    counterfactuals: Counterfactuals | None,
+    like: SearchSpace | None = None,
+) -> SearchSpace:
     """Lay the rows of a problem out under some labels, with counterfactuals made for these labels.
 
     The imagined data, to which z-scores are fitted anew, are all rows with the counterfactuals in their place; those of
@@ -330,6 +350,7 @@ def lay(problem: Problem, settings: CstSettings, group: Ints, counterfactuals: C
         settings: distance, scaling and numbers of neighbours.
         group: ``(n,)`` labels.
         counterfactuals: of rows outside the reference group, not necessarily all; None: situation testing alone.
+        like: The same rows under other labels, which share their places unless these rest on labels.
 
     Raises:
         ValueError: If the problem has no applicants.
@@ -337,16 +358,22 @@ def lay(problem: Problem, settings: CstSettings, group: Ints, counterfactuals: C
     """
     applicants, protected = applicants_of(problem), group != problem.reference
     attributes = neighbours.looked_at(applicants.columns, settings, applicants.attribute_columns)
-    scale = neighbours.fit(attributes, settings, applicants.favourable, protected)
-    ground = SearchSpace(applicants, group, problem.reference, neighbours.place(attributes, scale), None, settings)
+    if like is not None and settings.distance != "propensity":
+        ground = replace(like, group=group, imagined=None, settings=settings, permuted=True)
+    else:
+        scale = neighbours.fit(attributes, settings, applicants.favourable, protected)
+        space = neighbours.place(attributes, scale)
+        ground = SearchSpace(applicants, group, problem.reference, space, None, settings, scale, problem.waiting)
     if counterfactuals is None:
         return ground
     imagined = replace(applicants.columns, values=counterfactuals.values)
     imagined = neighbours.looked_at(imagined, settings, applicants.attribute_columns)
-    everyone = attributes.values.copy()
-    everyone[counterfactuals.row] = imagined.values
-    data = replace(attributes, values=everyone)
-    scale = neighbours.fit_imagined(scale, data, settings, applicants.favourable, protected)
+    scale = ground.scale
+    if settings.imagines_everybody:
+        everyone = attributes.values.copy()
+        everyone[counterfactuals.row] = imagined.values
+        data = replace(attributes, values=everyone)
+        scale = neighbours.fit_imagined(scale, data, settings, applicants.favourable, protected)
     refused = None if counterfactuals.favourable is None else ~counterfactuals.favourable
     return replace(ground, imagined=Imagined(counterfactuals.row, neighbours.place(imagined, scale), refused))
 
@@ -394,13 +421,13 @@ def compare(ground: SearchSpace, group: int, row: Longs) -> Comparison:
         group: the complainants' group.
         row: ``(c,)`` the complainants, ascending; not necessarily all of the group.
     """
-    control, other_blocks = control_of(ground, group, row), ground.others(group)
-    st = _test(ground, other_blocks, row, ground.space.rows(row), None)
+    control = control_of(ground, group, row)
+    st = _test(ground, group, row, ground.space.rows(row), None)
     pairs = {ST: pair(control.alone, st.alone)}
     if ground.imagined is None:
         return Comparison(row, np.arange(len(row)), control, st, st, pairs, None)
     place, centres = ground.imagined.of(row)
-    test = _test(ground, other_blocks, centres.row, centres.space, centres.refused)
+    test = _test(ground, group, centres.row, centres.space, centres.refused)
     pairs = {CST: pair(control.alone, test.alone.at(place, len(row))), **pairs}
     flag = None
     if centres.refused is not None:
@@ -416,7 +443,7 @@ def control_of(ground: SearchSpace, group: int, row: Longs) -> Side:
     def side(near: Neighbours, some: slice) -> Side:
         return control_side(near, row[some], ground.refused, ground.settings)
 
-    return _around(ground.own(group), ground.space.rows(row), ground.settings, side)
+    return _around(ground, ground.own, group, ground.space.rows(row), side)
 
 
 def cst_pair(ground: SearchSpace, group: int, row: Longs, control: Counts) -> Pair:
@@ -424,7 +451,7 @@ def cst_pair(ground: SearchSpace, group: int, row: Longs, control: Counts) -> Pa
     if ground.imagined is None:
         raise ValueError("counterfactual situation testing needs counterfactuals, and there are none")
     place, centres = ground.imagined.of(row)
-    test = _test(ground, ground.others(group), centres.row, centres.space, None)
+    test = _test(ground, group, centres.row, centres.space, None)
     return pair(control, test.alone.at(place, len(row)))
 
 
@@ -433,28 +460,46 @@ def compare_again(ground: SearchSpace, compared: Comparison, group: int) -> Comp
     if ground.imagined is None:
         raise ValueError("counterfactual situation testing needs counterfactuals, and there are none")
     place, centres = ground.imagined.of(compared.row)
-    test = _test(ground, ground.others(group), centres.row, centres.space, None)
+    test = _test(ground, group, centres.row, centres.space, None)
     return replace(compared, tested=place, test=test)
 
 
-def _test(ground: SearchSpace, other_blocks: Blocks | None, row: Longs, centres: Space, refused: Bools | None) -> Side:
+def _test(ground: SearchSpace, group: int, row: Longs, centres: Space, refused: Bools | None) -> Side:
     def side(near: Neighbours, some: slice) -> Side:
         decided = None if refused is None else refused[some]
         return test_side(near, row[some], ground.refused, decided, ground.settings)
 
-    return _around(other_blocks, centres, ground.settings, side)
+    return _around(ground, ground.others, group, centres, side)
 
 
 def _around(
-    blocks: Blocks | None, centres: Space, settings: CstSettings, side: Callable[[Neighbours, slice], Side]
+    ground: SearchSpace,
+    among: Callable[[int], Blocks | None],
+    group: int,
+    centres: Space,
+    side: Callable[[Neighbours, slice], Side],
 ) -> Side:
     """Search in batches, so that the neighbours of all complainants are never held at a time."""
-    size, many = length(settings), len(centres.numeric)
+    settings, many = ground.settings, len(centres.numeric)
+    size, key, listed = length(settings), b"", None
+    if ground.permuted and settings.duplicates == "removed":
+        content = hashlib.sha256(ground.digest + f"{among.__name__} {group}".encode())
+        for coordinates in (centres.numeric, centres.nominal):
+            content.update(coordinates.tobytes())
+        key = content.digest()
+        listed = ground.waiting.take(key)
+    if listed is not None:
+        return side(Neighbours(listed.astype(np.int64), np.full(listed.shape, np.nan)), slice(None))
+    blocks = among(group)
     if blocks is None or not many:
         none = Neighbours(np.full((many, size), NOBODY), np.full((many, size), np.inf))
         return side(none, slice(None))
-    batches = in_batches(blocks, centres, size, settings)
-    return joined([side(near, some) for some, near in batches])
+    sides = []
+    for some, near in in_batches(blocks, centres, size, settings):
+        if key and len(near.rows) == many:  # all in one batch
+            ground.waiting.keep(key, near.rows.astype(np.int32))
+        sides.append(side(near, some))
+    return joined(sides)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -544,7 +589,9 @@ Shares = dict[tuple[int, str, str], float]
 """By group, measure and variant."""
 
 
-def draws(problem: Problem, settings: CstSettings, rng: np.random.Generator) -> Iterator[Draws]:
+def draws(
+    problem: Problem, settings: CstSettings, rng: np.random.Generator, ground: SearchSpace | None = None
+) -> Iterator[Draws]:
     """Shares detected and significant at ``settings.k``, one value per permutation.
 
     Args:
@@ -552,11 +599,13 @@ def draws(problem: Problem, settings: CstSettings, rng: np.random.Generator) -> 
         settings: ``null_permutations``, ``null_complainants`` (those looked at; they are searched among all rows) and
             all that is tested. ``ks`` may be ``k`` alone.
         rng: permutes labels and draws complainants.
+        ground: the rows under their own labels, laid out.
     """
     applicants = applicants_of(problem)
     strata = strata_of(looked_at(applicants.columns, settings, applicants.attribute_columns), applicants.reached)
     draw_pairs = [
-        _pairs(problem, permuted(problem.group, strata, rng), settings, rng) for _ in range(settings.null_permutations)
+        _pairs(problem, permuted(problem.group, strata, rng), settings, rng, ground)
+        for _ in range(settings.null_permutations)
     ]
     _solve_tails([pair for pairs in draw_pairs for pair in pairs.values()], settings)
     draw_shares = [_shares(pairs, settings) for pairs in draw_pairs]
@@ -585,7 +634,9 @@ def permuted(group: Ints, strata: Longs, rng: np.random.Generator) -> Ints:
     return labels
 
 
-def _pairs(problem: Problem, group: Ints, settings: CstSettings, rng: np.random.Generator) -> Pairs:
+def _pairs(
+    problem: Problem, group: Ints, settings: CstSettings, rng: np.random.Generator, like: SearchSpace | None
+) -> Pairs:
     """Run the pipeline under labels ``(n,)``."""
     some = {}
     for number in np.unique(group).tolist():
@@ -598,7 +649,7 @@ def _pairs(problem: Problem, group: Ints, settings: CstSettings, rng: np.random.
         everyone = settings.scaling == "z_scores"
         rows = np.flatnonzero(group != problem.reference) if everyone else np.sort(np.concatenate(list(some.values())))
         counterfactuals = imagine(rows, group, None)
-    ground = lay(problem, settings, group, counterfactuals)
+    ground = lay(problem, settings, group, counterfactuals, like)
     return {
         (number, variant): pair
         for number, row in some.items()

@@ -11,6 +11,7 @@ from tasks.methods.cst.algorithm import contrasts, neighbours
 from tasks.methods.cst.algorithm.contrasts import DeepLists, designs_of
 from tasks.methods.cst.algorithm.effects import Ground, randomization_p, studentised
 from tasks.methods.cst.settings import CstSettings
+from tasks.numerics.problem import MOST_BYTES, Waiting
 from tasks.numerics.statistics.regression import propensity, sequential_p, strata
 
 QUICK = settings(deadline=None, max_examples=examples(10))
@@ -65,12 +66,19 @@ def test_lists_are_filtered_exactly_and_searched_anew_where_they_run_out(seed, d
 def test_two_decision_makers_share_the_lists_of_the_same_rows_and_no_others():
     drawn, asked = draw(MEDIATED, 90, 7), CstSettings(ks=(5,), k=5)
     space, members = space_of(drawn, asked), int(drawn.member.sum())
-    lender, model, third = (DeepLists.of(space, members, asked).near for _ in range(3))
+    waiting = Waiting(is_open=True)
+    lender, model, third = (DeepLists.of(space, members, asked, waiting).near for _ in range(3))
     assert model is lender
     assert third is not lender
     assert (third == lender).all()
     near = asked.model_copy(update={"maximum_distance": 0.05})
-    assert not np.array_equal(DeepLists.of(space, members, near).near, lender)
+    assert not np.array_equal(DeepLists.of(space, members, near, waiting).near, lender)
+
+
+def test_nothing_waits_where_no_decision_maker_follows_or_there_is_no_room():
+    for waiting, size in ((Waiting(), 1), (Waiting(is_open=True), MOST_BYTES + 1)):
+        waiting.keep(b"key", np.zeros(size, np.int8))
+        assert waiting.take(b"key") is None
 
 
 @pytest.mark.parametrize("many", [8, 60])

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tasks.numerics.statistics.regression import fit_logit, is_poor, share_inside, support
+from tasks.numerics.statistics.regression import fit_logit, is_poor, share_inside, support, supports
 
 
 def drawn(apart: float, members: int = 200, others: int = 2_000) -> tuple[np.ndarray, np.ndarray]:
@@ -23,8 +23,8 @@ def test_it_falls_with_the_distance_of_the_groups_and_not_with_their_size(apart,
 
 def test_counterfactuals_are_asked_about_in_place_of_members():
     design, member = drawn(9.0)
-    assert support(design, member, design[~member][:500]) == 1.0
-    assert support(design, member, design[member]) == 0.0
+    assert supports(design, member, design[~member][:500])[1] == 1.0
+    assert supports(design, member, design[member])[1] == 0.0
 
 
 def test_a_group_of_too_few_rows_has_none_and_is_not_called_poor():
@@ -58,5 +58,5 @@ def test_counterfactuals_lie_below_the_upper_end_of_equal_groups():
     fit = fit_logit(design, member.astype(float), ridge=1e-3)
     end = (math.log(19) - math.log(5) - fit.coefficients[0]) / fit.coefficients[1]
     asked = np.column_stack([np.ones(4), [end - 0.01, end + 0.01, end + 0.02, -50]])
-    assert support(design, member, asked) == 0.5
-    assert math.isnan(support(design, member, asked[:0]))
+    assert supports(design, member, asked)[1] == 0.5
+    assert math.isnan(supports(design, member, asked[:0])[1])
