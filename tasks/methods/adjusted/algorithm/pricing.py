@@ -8,13 +8,13 @@ Bassett 1978; errors of quantiles as Greene 2012, section 7.3.
 """
 
 import math
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import scipy
+import scipy.optimize
 
 from tasks.methods.adjusted.algorithm.design import Block, Control, Form, code_control, independent, renumbered
 from tasks.methods.adjusted.algorithm.estimators import few_clusters
@@ -28,6 +28,8 @@ PRODUCT, DISCRETION = "product", "discretion"
 QUANTILES: Final = {"median": 0.5, "q90": 0.9}
 MOST_LOANS: Final = 20_000
 """Of more loans no quantile is fitted: its linear programme grows faster than their number."""
+ROUNDING: Final = 1e-11
+"""Share of the largest number below which one is the rounding of zero."""
 NO_LOANS, FEW_LOANS, NO_PRICE = "no_originations", "too_few_loans", "no_price"
 ONE_PRODUCT, FEW_EVENTS = "one_product", "too_few_events"
 """How reasons begin."""
@@ -294,18 +296,18 @@ def quantile_rows(rung: PriceRung, level: float) -> Iterator[PriceEffect]:
 def quantile_fit(y: Floats, x: Floats, tau: float) -> tuple[Floats, Floats] | None:
     """Coefficients of a quantile regression ``(p,)`` and their robust standard errors ``(p,)``; None without a fit.
 
-    The linear programme is scikit-learn's. Errors: (X'X)^-1 X'DX (X'X)^-1 with weights (tau / f)^2 above the fit and
-    ((1 - tau) / f)^2 below, f the density at zero by an Epanechnikov kernel with the bandwidth of Hall and Sheather.
+    The dual linear programme is solved, which has a row a column of ``x`` and not one a loan: the coefficients are its
+    multipliers. Errors: (X'X)^-1 X'DX (X'X)^-1 with weights (tau / f)^2 above the fit and ((1 - tau) / f)^2 below, f
+    the density at zero by an Epanechnikov kernel with the bandwidth of Hall and Sheather. A loan on the fit counts as
+    below, whatever the last digit of its residual is.
     """
-    from sklearn.linear_model import QuantileRegressor  # loads what nobody else needs
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            fit = QuantileRegressor(quantile=tau, alpha=0.0, fit_intercept=False, solver="highs").fit(x, y)
-        except ValueError:
-            return None
-    residuals = y - x @ fit.coef_
+    dual = scipy.optimize.linprog(-y, A_eq=x.T, b_eq=(1 - tau) * x.sum(axis=0), bounds=(0, 1), method="highs-ds")
+    if not dual.success:
+        return None
+    coefficients: Floats = -np.asarray(dual.eqlin.marginals, dtype=np.float64)
+    coefficients[np.abs(coefficients) < ROUNDING * np.abs(coefficients).max()] = 0.0
+    residuals = y - x @ coefficients
+    residuals[np.abs(residuals) < ROUNDING * np.abs(y).max()] = 0.0
     n, (low, high) = len(y), np.quantile(residuals, [0.25, 0.75])
     z = float(scipy.stats.norm.ppf(tau))
     density = float(scipy.stats.norm.pdf(z))
@@ -322,7 +324,7 @@ def quantile_fit(y: Floats, x: Floats, tau: float) -> tuple[Floats, Floats] | No
     weights = np.where(residuals > 0, (tau / f) ** 2, ((1 - tau) / f) ** 2)
     bread = np.linalg.pinv(x.T @ x)
     covariance = bread @ ((x * weights[:, None]).T @ x) @ bread
-    return np.asarray(fit.coef_, dtype=np.float64), np.sqrt(np.diag(covariance))
+    return coefficients, np.sqrt(np.diag(covariance))
 
 
 def higher_priced(spread: Floats, subordinate: Bools, jumbo: Bools, covered: Bools) -> Floats:
