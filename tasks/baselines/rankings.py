@@ -144,15 +144,19 @@ def needed(top: int, share: float, alpha: float) -> Longs:
     Kept, because many lists of one length and share ask for the same; not to be written over.
     """
     low, high = 0.0, alpha
-    if failing(unadjusted(top, share, alpha), share) <= alpha:
-        return unadjusted(top, share, alpha)
+    of_low, of_high = unadjusted(top, share, low), unadjusted(top, share, high)
+    if failing(of_high, share) <= alpha:
+        return of_high
     for _ in range(ROUNDS):
+        if (of_high - of_low).sum() <= 1:  # no other table lies between
+            break
         middle = 0.5 * (low + high)
-        if failing(unadjusted(top, share, middle), share) <= alpha:
-            low = middle
+        of_middle = unadjusted(top, share, middle)
+        if failing(of_middle, share) <= alpha:
+            low, of_low = middle, of_middle
         else:
-            high = middle
-    return unadjusted(top, share, low)
+            high, of_high = middle, of_middle
+    return of_low
 
 
 def unadjusted(top: int, share: float, alpha: float) -> Longs:
