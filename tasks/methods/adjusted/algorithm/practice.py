@@ -155,7 +155,7 @@ def impact_ratios(counts: Sequence[tuple[int, int, int, int]], level: float) -> 
         level: of the intervals.
     """
     numbers = np.array(counts, dtype=np.float64).reshape(-1, 4)
-    defined = (numbers[:, 1:] > 0).all(axis=1)
+    defined = np.asarray((numbers[:, 1:] > 0).all(axis=1), np.bool_)
     low, high = np.full((2, len(counts)), math.nan)
     if defined.any():
         pair = Pair(*numbers[defined].T)
