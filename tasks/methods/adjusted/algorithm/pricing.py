@@ -298,8 +298,8 @@ def quantile_fit(y: Floats, x: Floats, tau: float) -> tuple[Floats, Floats] | No
 
     The dual linear programme is solved, which has a row a column of ``x`` and not one a loan: the coefficients are its
     multipliers. Errors: (X'X)^-1 X'DX (X'X)^-1 with weights (tau / f)^2 above the fit and ((1 - tau) / f)^2 below, f
-    the density at zero by an Epanechnikov kernel with the bandwidth of Hall and Sheather. A loan on the fit counts as
-    below, whatever the last digit of its residual is.
+    the density at zero by an Epanechnikov kernel with the bandwidth of Hall and Sheather. A loan on the fit has
+    the larger weight of both, whatever the last digit of its residual is: the smaller makes intervals too narrow.
     """
     dual = scipy.optimize.linprog(-y, A_eq=x.T, b_eq=(1 - tau) * x.sum(axis=0), bounds=(0, 1), method="highs-ds")
     if not dual.success:
@@ -321,7 +321,8 @@ def quantile_fit(y: Floats, x: Floats, tau: float) -> tuple[Floats, Floats] | No
     f = float(np.where(np.abs(scaled) <= 1, 0.75 * (1 - scaled**2), 0.0).sum()) / (n * width)
     if not f > 0:
         return None
-    weights = np.where(residuals > 0, (tau / f) ** 2, ((1 - tau) / f) ** 2)
+    above, below = (tau / f) ** 2, ((1 - tau) / f) ** 2
+    weights = np.select([residuals > 0, residuals < 0], [above, below], max(above, below))
     bread = np.linalg.pinv(x.T @ x)
     covariance = bread @ ((x * weights[:, None]).T @ x) @ bread
     return coefficients, np.sqrt(np.diag(covariance))
