@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, Protocol, Self
 
+import numba
 import numpy as np
 from scipy.stats import binom
 
@@ -144,19 +145,19 @@ def needed(top: int, share: float, alpha: float) -> Longs:
     Kept, because many lists of one length and share ask for the same; not to be written over.
     """
     low, high = 0.0, alpha
-    of_low, of_high = unadjusted(top, share, low), unadjusted(top, share, high)
-    if failing(of_high, share) <= alpha:
-        return of_high
+    low_counts, high_counts = unadjusted(top, share, low), unadjusted(top, share, high)
+    if failing(high_counts, share) <= alpha:
+        return high_counts
     for _ in range(ROUNDS):
-        if (of_high - of_low).sum() <= 1:  # no other table lies between
-            break
+        if (high_counts - low_counts).sum() <= 1:
+            break  # no alpha between the two needs other counts
         middle = 0.5 * (low + high)
-        of_middle = unadjusted(top, share, middle)
-        if failing(of_middle, share) <= alpha:
-            low, of_low = middle, of_middle
+        counts = unadjusted(top, share, middle)
+        if failing(counts, share) <= alpha:
+            low, low_counts = middle, counts
         else:
-            high, of_high = middle, of_middle
-    return of_low
+            high, high_counts = middle, counts
+    return low_counts
 
 
 def unadjusted(top: int, share: float, alpha: float) -> Longs:
@@ -165,20 +166,24 @@ def unadjusted(top: int, share: float, alpha: float) -> Longs:
     return np.asarray(counts, np.int64)
 
 
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def failing(least_counts: Longs, share: float) -> float:
     """Probability that a ranking which draws every record at random has too few protected ones in some prefix.
 
     Args:
-        least_counts: ``(k,)`` protected records that each prefix needs.
+        least_counts: ``(k,)`` protected records that each prefix needs, ascending.
         share: Probability that a record is protected.
     """
-    chance = np.zeros(len(least_counts) + 1)
+    chance = np.zeros(least_counts[-1] + 1)  # of each count where no shorter prefix fails; larger ones never fail
     chance[0] = 1.0
+    failed = 0.0
     for least in least_counts:
-        chance[1:] = chance[1:] * (1.0 - share) + chance[:-1] * share
+        for count in range(len(chance) - 1, 0, -1):
+            chance[count] = chance[count] * (1.0 - share) + chance[count - 1] * share
         chance[0] *= 1.0 - share
+        failed += chance[:least].sum()
         chance[:least] = 0.0
-    return float(1.0 - chance.sum())
+    return failed
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -160,12 +160,79 @@ class Packed:
         return total
 
 
+@dataclass(frozen=True, eq=False)
+class Repeated:
+    """``(n, p + k)`` the columns of an array, and some of them once more, which are 0 but on some rows."""
+
+    x: Floats
+    """``(n, p)``."""
+    rows: Longs
+    """``(m,)`` on which they are not 0, ascending."""
+    of: Longs
+    """``(k,)`` columns."""
+
+    @cached_property
+    def inside(self) -> Floats:
+        """``(m, p)`` the columns on these rows."""
+        return self.x[self.rows]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.x), self.x.shape[1] + len(self.of)
+
+    @property
+    def places(self) -> Longs:
+        """``(p + k,)`` which column of the array each one is."""
+        return np.append(np.arange(self.x.shape[1]), self.of)
+
+    def __len__(self) -> int:
+        """How many rows it has."""
+        return len(self.x)
+
+    def __getitem__(self, rows: slice | Bools) -> Floats:
+        """Some rows as an array."""
+        repeated = np.zeros((len(self), len(self.of)))
+        repeated[self.rows] = self.inside[:, self.of]
+        return np.hstack([self.x[rows], repeated[rows]])
+
+    def taken(self, rows: slice | Bools | Longs) -> "Repeated":
+        """Some rows."""
+        numbers = np.arange(len(self))[rows]
+        return Repeated(self.x[rows], np.flatnonzero(np.isin(numbers, self.rows)), self.of)
+
+    def __matmul__(self, coefficients: Floats) -> Floats:
+        """``(n,)`` sums of the columns times coefficients."""
+        width = self.x.shape[1]
+        product: Floats = self.x @ coefficients[:width]
+        of_inside = np.zeros(width)
+        of_inside[self.of] = coefficients[width:]
+        product[self.rows] += self.inside @ of_inside
+        return product
+
+    def sums(self, values: Floats) -> Floats:
+        """``(p + k,)`` sums over the rows of every column times values ``(n,)``."""
+        return np.append(self.x.T @ values, (self.inside.T @ values[self.rows])[self.of])
+
+    def squared(self, every: Floats, inside: Floats) -> Floats:
+        """``(p + k, p + k)`` cross products by those of the array's columns, on all rows and on these."""
+        width, at = self.x.shape[1], self.places
+        products = inside[np.ix_(at, at)]
+        products[:width, :width] = every
+        return products
+
+
 Matrix = Floats | Packed
+AnyMatrix = Matrix | Repeated
 
 
-def some_rows_of(x: Matrix, rows: Bools | Longs | slice) -> Matrix:
+@overload
+def some_rows_of(x: Matrix, rows: Bools | Longs | slice) -> Matrix: ...
+@overload
+def some_rows_of(x: AnyMatrix, rows: Bools | Longs | slice) -> AnyMatrix: ...
+def some_rows_of(x: AnyMatrix, rows: Bools | Longs | slice) -> AnyMatrix:
     """Some rows of a matrix, packed if it is."""
-    return x.taken(rows) if isinstance(x, Packed) else x[rows]
+    return x[rows] if isinstance(x, np.ndarray) else x.taken(rows)
 
 
 def some_columns_of(x: Matrix, which: Bools | Ints | Longs) -> Matrix:
@@ -173,6 +240,6 @@ def some_columns_of(x: Matrix, which: Bools | Ints | Longs) -> Matrix:
     return x.having(which) if isinstance(x, Packed) else x[:, which]
 
 
-def sums_of(x: Matrix, values: Floats) -> Floats:
+def sums_of(x: AnyMatrix, values: Floats) -> Floats:
     """Sums over the rows of every column times values ``(n,)`` or ``(n, k)``."""
-    return x.sums(values) if isinstance(x, Packed) else x.T @ values
+    return x.T @ values if isinstance(x, np.ndarray) else x.sums(values)

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-import scipy  # its part `stats` is loaded on first use: a spec is read without it
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit
+from scipy.special import ndtri, stdtrit
 
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs, Matrix, Packed, some_rows_of
+from tasks.numerics.arrays import AnyMatrix, Bools, Floats, Ints, Longs, Packed, Repeated, some_rows_of, sums_of
 from tasks.numerics.encoding import Columns
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -122,6 +121,8 @@ PERFECT = 1e-9
 RANK = 1e-13
 """Least eigenvalue of the cross products of columns, of length 1 over all rows, that tells them apart."""
 HALVINGS = 30
+LARGEST_POWER = 709.0
+"""The exponential of more is infinite."""
 BLOCK, CACHED = 16_384, 2_048
 """With more rows than the first no second matrix of all rows is made: products of so many as the second are summed."""
 MANY = 200_000
@@ -152,7 +153,7 @@ class LogitFit:
 
 
 def fit_logit(
-    x: Matrix, y: Floats, start: Floats | None = None, ridge: float = 0.0, weight: Floats | None = None
+    x: AnyMatrix, y: Floats, start: Floats | None = None, ridge: float = 0.0, weight: Floats | None = None
 ) -> LogitFit:
     """Fit P(y = 1) = 1 / (1 + exp(-x b)) by Newton's method with step halving.
 
@@ -189,7 +190,7 @@ def fit_logit(
             return LogitFit(at.b, p, inverse(matrix), TOLD, passes)
     if not converged:
         p, _, matrix = at.derivatives(x, y, penalty, weight)
-    separated = "" if ridge or (converged and has_maximum(x[:], y, p)) else _sign(at.b, p)
+    separated = "" if ridge or (converged and has_maximum(x, y, p)) else _sign(at.b, p)
     return LogitFit(at.b, p, inverse(matrix), separated, passes)
 
 
@@ -205,19 +206,19 @@ class _Point:
     """Score and information, of a packed matrix: its rows are made once for all."""
 
     def derivatives(
-        self, x: Matrix, y: Floats, penalty: Floats, weight: Floats | None
+        self, x: AnyMatrix, y: Floats, penalty: Floats, weight: Floats | None
     ) -> tuple[Floats, Floats, Floats]:
         """Probabilities ``(n,)``, score ``(p,)`` and information, the penalty in the last one alone."""
-        p = expit(self.index)
+        p = logistic(self.index)
         if isinstance(x, Packed):
             score, matrix = self.packed or _derivatives(x, y, self.b, weight)[1:]
             return p, score, matrix + np.diag(penalty)
         residual = y - p if weight is None else weight * (y - p)
-        return p, x.T @ residual, information(x, p, penalty, weight)
+        return p, sums_of(x, residual), information(x, p, penalty, weight)
 
 
 def _point(
-    x: Matrix, y: Floats, b: Floats, penalty: Floats, weight: Floats | None, index: Floats | None = None
+    x: AnyMatrix, y: Floats, b: Floats, penalty: Floats, weight: Floats | None, index: Floats | None = None
 ) -> _Point:
     """Coefficients with their index, unless that is known, and likelihood."""
     packed: tuple[Floats, Floats] | None = None
@@ -234,7 +235,7 @@ def _derivatives(x: Packed, y: Floats, b: Floats, weight: Floats | None) -> tupl
     for rows in x.blocks():
         some = x[rows]
         index[rows] = some @ b
-        p = expit(index[rows])
+        p = logistic(index[rows])
         of_rows = 1.0 if weight is None else weight[rows]
         score += some.T @ (of_rows * (y[rows] - p))
         some *= np.sqrt(of_rows * p * (1 - p))[:, None]
@@ -242,26 +243,40 @@ def _derivatives(x: Packed, y: Floats, b: Floats, weight: Floats | None) -> tupl
     return index, score, matrix
 
 
+def logistic(index: Floats) -> Floats:
+    """``(n, ...)`` 1 / (1 + exp(-index)); a third of the time of SciPy's, by the processor's vectors."""
+    share: Floats = np.negative(index)
+    np.minimum(share, LARGEST_POWER, out=share)
+    np.exp(share, out=share)
+    share += 1
+    return np.divide(1.0, share, out=share)
+
+
 def log_likelihood(index: Floats, y: Floats, weight: Floats | None = None) -> float:
     """Bernoulli log likelihood of the linear predictor ``(n,)``."""
-    rows = log_expit(np.where(y > 0, index, -index))
+    rows = np.where(y > 0, np.minimum(index, 0), np.minimum(-index, 0))
+    rows -= np.log1p(np.exp(-np.abs(index)))
     return float(rows.sum() if weight is None else weight @ rows)
 
 
-def information(x: Floats, p: Floats, penalty: Floats | float = 0.0, weight: Floats | None = None) -> Floats:
+def information(x: Floats | Repeated, p: Floats, penalty: Floats | float = 0.0, weight: Floats | None = None) -> Floats:
     """``(p, p)`` X'WX with W = p (1 - p) times the weight of a row, and the penalty on its diagonal."""
     slope = p * (1 - p) if weight is None else weight * p * (1 - p)
-    matrix: Floats
-    if len(x) <= BLOCK:
-        matrix = (x * slope[:, None]).T @ x
-    else:
-        matrix, root = np.zeros((x.shape[1], x.shape[1])), np.sqrt(slope)[:, None]
-        weighted = np.empty((CACHED, x.shape[1]))
-        for start in range(0, len(x), CACHED):
-            rows = slice(start, start + CACHED)
-            some = np.multiply(x[rows], root[rows], out=weighted[: len(root[rows])])
-            matrix += some.T @ some
+    matrix = weighted_squares(x, slope)
     matrix.flat[:: len(matrix) + 1] += penalty
+    return matrix
+
+
+def weighted_squares(x: Floats | Repeated, slope: Floats) -> Floats:
+    """``(p, p)`` X'WX with the weights ``slope (n,)``, none below 0."""
+    if isinstance(x, Repeated):
+        return x.squared(weighted_squares(x.x, slope), weighted_squares(x.inside, slope[x.rows]))
+    matrix, root = np.zeros((x.shape[1], x.shape[1])), np.sqrt(slope)[:, None]
+    weighted = np.empty((min(CACHED, len(x)), x.shape[1]))
+    for start in range(0, len(x), CACHED):
+        rows = slice(start, start + CACHED)
+        some = np.multiply(x[rows], root[rows], out=weighted[: len(root[rows])])
+        matrix += some.T @ some
     return matrix
 
 
@@ -273,7 +288,7 @@ def solve(matrix: Floats, right: Floats) -> Floats:
         return np.linalg.lstsq(matrix, right, rcond=None)[0].astype(np.float64)
 
 
-def _ascend(x: Matrix, y: Floats, at: _Point, step: Floats, penalty: Floats, weight: Floats | None) -> _Point:
+def _ascend(x: AnyMatrix, y: Floats, at: _Point, step: Floats, penalty: Floats, weight: Floats | None) -> _Point:
     """The point after the Newton step, halved until the likelihood does not fall."""
     for _ in range(HALVINGS):
         new = _point(x, y, at.b + step, penalty, weight)
@@ -283,13 +298,13 @@ def _ascend(x: Matrix, y: Floats, at: _Point, step: Floats, penalty: Floats, wei
     return at
 
 
-def recedes(x: Matrix, y: Floats, step: Floats) -> bool:
+def recedes(x: AnyMatrix, y: Floats, step: Floats) -> bool:
     """Whether no row becomes less likely along a step, so that the likelihood may rise along it without end."""
     gain = np.where(y > 0, 1.0, -1.0) * (x @ step)
     return bool(gain.min() >= -FLAT * np.abs(gain).max())
 
 
-def has_maximum(x: Floats, y: Floats, p: Floats) -> bool:
+def has_maximum(x: AnyMatrix, y: Floats, p: Floats) -> bool:
     """Whether coefficients at rest are a maximum, however large some are and however sure the fit is of some rows.
 
     Far along a direction without a maximum nothing moves any more, as rounding leaves no residual of the rows that gain
@@ -298,6 +313,7 @@ def has_maximum(x: Floats, y: Floats, p: Floats) -> bool:
     perfect = np.abs(y - p) < PERFECT
     if not perfect.any():
         return True
+    x = x[:]
     length = np.sqrt((x**2).sum(axis=0))
     rest = x[~perfect] / np.where(length > 0, length, 1.0)
     return float(np.linalg.eigvalsh(rest.T @ rest)[0]) > RANK
@@ -391,7 +407,7 @@ def _together(
     penalty = np.full((len(b), 1), ridge)
     penalty[0] = 0.0
     for _ in range(REFITS_STEPS):
-        residual = expit(x @ b[:, open_])
+        residual = logistic(x @ b[:, open_])
         np.subtract(y[:, None], residual, out=residual)
         residual *= weight
         step = inverse @ (x.T @ residual - penalty * b[:, open_])
@@ -460,9 +476,9 @@ def count_clusters(cluster: Ints) -> int:
 def critical_value(level: float, cluster: Ints | None = None) -> float:
     """Half width of an interval in standard errors: normal, or Student's t with G - 1 degrees of freedom."""
     if cluster is None:
-        return float(scipy.stats.norm.ppf((1 + level) / 2))
+        return float(ndtri((1 + level) / 2))
     count = count_clusters(cluster)
-    return float(scipy.stats.t.ppf((1 + level) / 2, count - 1)) if count > 1 else math.nan
+    return float(stdtrit(count - 1, (1 + level) / 2)) if count > 1 else math.nan
 
 
 def estimate(value: float, se: float, level: float, cluster: Ints | None = None, reason: str = "") -> Estimate:

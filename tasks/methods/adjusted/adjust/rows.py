@@ -99,15 +99,14 @@ def _decided(
     The lender decided on every application, the model on the complete ones; of its decisions those count which it
     made on rows that it was not fitted to.
     """
-    explained = decisions.filter(decisions["explained"]).select(["row_id", "decision_maker", "favourable"]).to_pandas()
     if DecisionMaker.LENDER in settings.explain.decision_makers:
         yield str(DecisionMaker.LENDER), applications, ~applications["favourable"].to_numpy()
-    by_model = explained[explained["decision_maker"] == str(DecisionMaker.MODEL)]
-    model = by_model.set_index("row_id")["favourable"]
-    if DecisionMaker.MODEL in settings.explain.decision_makers and len(model):
-        ids = applications["row_id"].to_pandas()
-        rows = applications.filter(pa.array(ids.isin(model.index)))
-        yield str(DecisionMaker.MODEL), rows, ~model.loc[rows["row_id"].to_pylist()].to_numpy(dtype=bool)
+    of_model = pc.and_(decisions["explained"], pc.equal(decisions["decision_maker"], str(DecisionMaker.MODEL)))
+    by_model = decisions.filter(of_model)
+    if DecisionMaker.MODEL in settings.explain.decision_makers and by_model.num_rows:
+        places = pc.index_in(applications["row_id"], value_set=by_model["row_id"].combine_chunks())
+        rows = applications.filter(places.is_valid())
+        yield str(DecisionMaker.MODEL), rows, ~by_model["favourable"].take(places.drop_null()).to_numpy()
 
 
 def control(rows: pa.Table, name: str, column: ColumnSpec) -> Control:
@@ -255,13 +254,19 @@ def comparator_rows(
                 counts |= {"p": p_of_pairs(*signs), "gamma": gamma_of_pairs(*signs)}
             shares.append(row | counts)
         yield COMPARED_FILES.name, table_of(COMPARED_FILES, shares)
-        pairs = [
-            {**row, "row_id": ids[at], "rank": rank, "other_row_id": ids[other], "distance": distance}
-            for c, row in of_groups
-            for at, nearest, distances in zip(c.denied, c.nearest, c.distances, strict=True)
-            for rank, (other, distance) in enumerate(zip(nearest, distances, strict=True), 1)
-        ]
-        yield COMPARATORS.name, table_of(COMPARATORS, pairs)
+        for c, row in of_groups:
+            sizes = [len(nearest) for nearest in c.nearest]
+            n = sum(sizes)
+            yield (
+                COMPARATORS.name,
+                COMPARATORS.build(
+                    row_id=np.repeat(ids[c.denied], sizes),
+                    rank=np.concatenate([np.arange(1, count + 1) for count in sizes]),
+                    other_row_id=ids[np.concatenate(c.nearest)],
+                    distance=np.concatenate(c.distances),
+                    **{name: pa.repeat(value, n) for name, value in row.items()},
+                ),
+            )
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ Scope: estimates and errors. Their states, and which of them agree: ``adjust.sta
 
 import itertools
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -99,6 +100,12 @@ class _Columns:
     weight: Floats | None
     rule: Rule
 
+    @classmethod
+    def of(cls, design: Design, weight: Floats | None) -> "_Columns":
+        """With the rule of the reference group."""
+        x = np.ascontiguousarray(design.x[:, np.r_[0, design.first_control : design.x.shape[1]]])
+        return cls(design, weight, rule_of(x, design.y, design.group == design.reference, weight))
+
 
 def grid(files: Files, rules: Rules) -> list[Chosen]:
     """The effect on every group that is judged, by every choice; on the same complete files.
@@ -115,18 +122,36 @@ def grid(files: Files, rules: Rules) -> list[Chosen]:
     if not rows.used.all():
         sides = [decided.group == g for g in range(len(decided.groups))]
         weight = weights_of_complete(rows.used, decided.denied.astype(np.int32), sides)[rows.used]
-    out = []
-    columns: dict[tuple[FormChoice, bool, bool, bool], _Columns] = {}
-    for choice in choices():
+    has_through = any(control.name in decided.through for control in decided.controls)
+
+    # choices that differ by what these files do not have are made once
+    @cache
+    def design(form: FormChoice, clipped: bool, through: bool) -> Design:
+        return design_by(decided, rows, Choice(form, clipped, through), rules)
+
+    @cache
+    def columns(form: FormChoice, clipped: bool, through: bool, weighted: bool) -> _Columns:
+        return _Columns.of(design(form, clipped, through), weight if weighted else None)
+
+    @cache
+    def estimated(choice: Choice, group: int) -> Chosen:
         key = choice.form, choice.clipped, choice.through, choice.weighted
-        if key not in columns:
-            columns[key] = columns_by(decided, rows, choice, weight if choice.weighted else None, rules)
-        out += [estimated_by(choice, columns[key], group, rules) for group in groups]
-    return out
+        return estimated_by(choice, columns(*key), group, rules)
+
+    return [
+        replace(estimated(_made_as(choice, has_through, weight is not None), group), choice=choice)
+        for choice in choices()
+        for group in groups
+    ]
 
 
-def columns_by(decided: Files, rows: Rows, choice: Choice, weight: Floats | None, rules: Rules) -> _Columns:
-    """The design and the rule of the reference group."""
+def _made_as(choice: Choice, has_through: bool, has_weight: bool) -> Choice:
+    """The first choice with the same result: without a control of the channel, or where all files are complete."""
+    return replace(choice, through=choice.through or not has_through, weighted=choice.weighted and has_weight)
+
+
+def design_by(decided: Files, rows: Rows, choice: Choice, rules: Rules) -> Design:
+    """The design of a choice of form and controls."""
     controls = tuple(c for c in decided.controls if choice.through or c.name not in decided.through)
     if choice.clipped:
         of_reference = rows.used & (decided.group == decided.reference)
@@ -136,8 +161,7 @@ def columns_by(decided: Files, rows: Rows, choice: Choice, weight: Floats | None
     design = build_design(applications, rows, "linear" if choice.form == "linear" else form)
     if choice.form == "terms" and rules.selected:
         design = with_reference_terms(design, applications, rows.used)
-    x = np.ascontiguousarray(design.x[:, np.r_[0, design.first_control : design.x.shape[1]]])
-    return _Columns(design, weight, rule_of(x, design.y, design.group == design.reference, weight))
+    return design
 
 
 def estimated_by(choice: Choice, columns: _Columns, group: int, rules: Rules) -> Chosen:

@@ -12,6 +12,7 @@ them would have to do (Rosenbaum 2002, Observational Studies, section 4.3.2).
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
@@ -79,7 +80,6 @@ def compare(of: Candidates, reference: int, most: int, rng: np.random.Generator)
         ones with the reference group and with each other group.
     """
     groups = np.unique(of.group)
-    widths = of.widths
     denied = {g: np.flatnonzero(of.denied & (of.group == g)) for g in groups}
     approved = {g: _some(np.flatnonzero(~of.denied & (of.group == g)), APPROVED_AT_MOST, rng) for g in groups}
     sample = {g: _some(rows, DENIED_AT_MOST, rng) for g, rows in denied.items()}
@@ -88,20 +88,18 @@ def compare(of: Candidates, reference: int, most: int, rng: np.random.Generator)
     for group, to_group in pairs:
         if reference not in denied or not len(sample[group]):
             continue
-        pool = of.qualities[approved[to_group]]
-        number, nearest, distances = [], [], []
-        for row in sample[group]:
-            no_better = np.flatnonzero((pool <= of.qualities[row]).all(axis=1))
-            distance = (np.abs(pool[no_better] - of.qualities[row]) / widths).mean(axis=1)
-            # no farther than the last that is kept: to order these alone is several times as fast
-            last = np.partition(distance, most - 1)[most - 1] if 0 < most < len(distance) else np.inf
-            near = np.flatnonzero(distance <= last)
-            order = near[np.argsort(distance[near], kind="stable")[:most]]
-            number.append(len(no_better))
-            nearest.append(approved[to_group][no_better[order]])
-            distances.append(distance[order])
-        counts = np.array(number, np.int64)
-        yield Comparison(group, to_group, sample[group], len(denied[group]), counts, tuple(nearest), tuple(distances))
+        pool = _Pool.of(of, approved[to_group])
+        places, distances = pool.nearest(of.qualities[sample[group]], most, once=False)
+        filled = [row >= 0 for row in places]
+        yield Comparison(
+            group,
+            to_group,
+            sample[group],
+            len(denied[group]),
+            pool.no_better(of.qualities[sample[group]]),
+            tuple(approved[to_group][row[some]] for row, some in zip(places, filled, strict=True)),
+            tuple(row[some] for row, some in zip(distances, filled, strict=True)),
+        )
 
 
 @dataclass(frozen=True)
@@ -123,19 +121,116 @@ def pair(of: Candidates, group: int, reference: int, rng: np.random.Generator) -
     """
     members = _some(np.flatnonzero(of.group == group), PAIRED_AT_MOST[0], rng)
     references = _some(np.flatnonzero(of.group == reference), PAIRED_AT_MOST[1], rng)
-    widths, free = of.widths, np.ones(len(references), np.bool_)
-    pool, chosen = of.qualities[references], []
-    for row in rng.permutation(members):
-        no_better = np.flatnonzero(free & (pool <= of.qualities[row]).all(axis=1))
-        if len(no_better):
-            distance = (np.abs(pool[no_better] - of.qualities[row]) / widths).mean(axis=1)
-            nearest = no_better[distance.argmin()]
-            free[nearest] = False
-            chosen.append((row, references[nearest]))
-    member, other = of.denied[np.array(chosen, np.int64).reshape(-1, 2)].T
-    return Pairs(group, len(chosen), int(np.sum(member & ~other)), int(np.sum(other & ~member)))
+    members = rng.permutation(members)
+    places = _Pool.of(of, references).nearest(of.qualities[members], 1, once=True)[0][:, 0]
+    member, other = of.denied[members[places >= 0]], of.denied[references[places[places >= 0]]]
+    return Pairs(group, len(member), int(np.sum(member & ~other)), int(np.sum(other & ~member)))
 
 
 def _some(rows: Longs, most: int, rng: np.random.Generator) -> Longs:
     """The rows, or a sample of them in their order."""
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The search. Of applicants who are no better the nearest has the highest mean of standardised values: the search goes
+# down from there, and ends where nobody can be nearer.
+
+
+ROUNDING = 1e-9
+"""By which a distance may differ from a difference of means, for a mean of 1."""
+TOGETHER = 2_048
+"""Applicants of the pool who are counted at once."""
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """Applicants who are searched, by their mean of standardised values, the highest first."""
+
+    qualities: Floats
+    """``(n, c)``."""
+    place: Longs
+    """``(n,)`` of each among those that the pool was made of."""
+    mean: Floats
+    """``(n,)``."""
+    widths: Floats
+    """``(c,)``."""
+
+    @classmethod
+    def of(cls, candidates: Candidates, rows: Longs) -> "_Pool":
+        """These applicants."""
+        qualities, widths = candidates.qualities[rows], candidates.widths
+        mean = (qualities / widths).mean(axis=1)
+        order = np.argsort(-mean, kind="stable")
+        return cls(qualities[order], order, mean[order], widths)
+
+    def nearest(self, sought: Floats, most: int, *, once: bool) -> tuple[Longs, Floats]:
+        """``(q, most)`` places of the nearest who are no better, -1 where there is none, and their distances.
+
+        Of equally near ones the first. Where each is taken ``once``, in the order of ``sought``.
+        """
+        mean = (sought / self.widths).mean(axis=1)
+        slack = ROUNDING * (1 + float(np.abs(self.mean).max(initial=0)))
+        return _nearest(self.qualities, self.place, self.mean, self.widths, sought, mean, slack, most, once)  # type: ignore[no-any-return]
+
+    def no_better(self, sought: Floats) -> Longs:
+        """``(q,)`` how many are no better in any column."""
+        ranks, limits = np.empty(self.qualities.T.shape, np.int32), np.empty(sought.shape, np.int32)
+        for number, column in enumerate(self.qualities.T):
+            levels, ranks[number] = np.unique(column, return_inverse=True)
+            limits[:, number] = np.searchsorted(levels, sought[:, number], side="right") - 1
+        return _count(ranks, limits)  # type: ignore[no-any-return]
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _nearest(
+    pool: Floats,
+    place: Longs,
+    mean: Floats,
+    widths: Floats,
+    sought: Floats,
+    sought_mean: Floats,
+    slack: float,
+    most: int,
+    once: bool,
+) -> tuple[Longs, Floats]:
+    columns = pool.shape[1]
+    places, distances = np.full((len(sought), most), -1), np.full((len(sought), most), np.inf)
+    free = np.ones(len(pool), np.bool_)
+    for j in range(len(sought) if most > 0 else 0):
+        near, away, nearest = places[j], distances[j], -1
+        for i in range(np.searchsorted(-mean, -(sought_mean[j] + slack)), len(pool)):
+            if sought_mean[j] - mean[i] > away[most - 1] + slack:
+                break
+            distance, no_better = 0.0, free[i]
+            for k in range(columns):
+                no_better = no_better and pool[i, k] <= sought[j, k]
+                distance += abs(pool[i, k] - sought[j, k]) / widths[k]
+            distance /= columns
+            last = most - 1
+            if not no_better or distance > away[last] or (distance == away[last] and place[i] > near[last] >= 0):
+                continue
+            while last > 0 and (
+                distance < away[last - 1] or (distance == away[last - 1] and place[i] < near[last - 1])
+            ):
+                near[last], away[last] = near[last - 1], away[last - 1]
+                last -= 1
+            near[last], away[last], nearest = place[i], distance, i
+        if once and nearest >= 0:
+            free[nearest] = False
+    return places, distances
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _count(ranks: Ints, limits: Ints) -> Longs:
+    total, no_better = np.zeros(len(limits), np.int64), np.empty(TOGETHER, np.int32)
+    for start in range(0, ranks.shape[1], TOGETHER):
+        width = min(TOGETHER, ranks.shape[1] - start)
+        for j in range(len(limits)):
+            no_better[:width] = 1
+            for k in range(len(ranks)):
+                column, limit = ranks[k][start : start + width], limits[j, k]
+                for i in range(width):
+                    no_better[i] &= column[i] <= limit
+            total[j] += no_better[:width].sum()
+    return total

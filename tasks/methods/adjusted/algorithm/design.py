@@ -416,7 +416,7 @@ def build_design(
 def independent(x: Matrix) -> Bools:
     """``(p,)`` columns that are no combination of those before them, by elimination in the scaled cross products."""
     if isinstance(x, Packed) or len(x) > BLOCK:
-        return _independent_in(gram_of(x))
+        return independent_in(gram_of(x))
     length = np.sqrt((x**2).sum(axis=0))
     scaled = x / np.where(length > 0, length, 1.0)
     return _eliminated(scaled.T @ scaled)
@@ -431,7 +431,7 @@ def _independent_with(x: Matrix, levels: Levels, is_placed: Bools) -> Bools:
     gram[np.ix_(~is_placed, ~is_placed)] = gram_of(x)
     gram[np.ix_(is_placed, ~is_placed)], gram[np.ix_(~is_placed, is_placed)] = beside, beside.T
     gram[np.ix_(is_placed, is_placed)] = levels.products()
-    return _independent_in(gram)
+    return independent_in(gram)
 
 
 def gram_of(x: Matrix) -> Floats:
@@ -443,7 +443,8 @@ def gram_of(x: Matrix) -> Floats:
     return gram
 
 
-def _independent_in(gram: Floats) -> Bools:
+def independent_in(gram: Floats) -> Bools:
+    """``(p,)`` the same by the cross products of the columns."""
     length = np.sqrt(np.diag(gram))
     scale = np.where(length > 0, length, 1.0)
     return _eliminated(gram / np.outer(scale, scale))

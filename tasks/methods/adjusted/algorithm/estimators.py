@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import expit
 
 from tasks.methods.adjusted.algorithm import regressions
 from tasks.methods.adjusted.algorithm.design import MOST_COLUMNS, RARE, Design
@@ -27,12 +26,12 @@ from tasks.numerics.statistics.regression import (
     BLOCK,
     ENOUGH,
     FEW_CLUSTERS,
-    MANY,
     Estimate,
     LogitFit,
     count_clusters,
     estimate,
     fit_logit,
+    logistic,
     standard_error,
 )
 
@@ -116,10 +115,10 @@ def wild_statistic(x: Floats, y: Floats, column: int, cluster: Ints, clusters: i
     outcome, column_residuals = (values - q @ (q.T @ values) for values in (y, x[:, column]))
     row = bread[column]
     return Statistic(
-        outcome=regressions.cluster_sums(x * outcome[:, None], cluster, clusters),
-        residual=regressions.cluster_sums(x * column_residuals[:, None], cluster, clusters),
+        outcome=regressions.cluster_sums(x, outcome, cluster, clusters),
+        residual=regressions.cluster_sums(x, column_residuals, cluster, clusters),
         row=row,
-        slopes=regressions.cluster_sums(x * (x @ row)[:, None], cluster, clusters),
+        slopes=regressions.cluster_sums(x, x @ row, cluster, clusters),
         bread=bread,
     )
 
@@ -461,7 +460,8 @@ def _separated_rows(rung: Rung, separated: LogitFit) -> dict[int, list[Effect]]:
     with_limit = [] if limit is None else [g for g in rung.groups if _has_limit(rung, g, limit)]
     effects: dict[int, list[Effect]] = {}
     if limit is not None:
-        effects = {g: [_limit_row(rung, g, over, limit) for over in OVER] for g in with_limit}
+        x = rung.x[np.ix_(limit.rows, limit.columns)]
+        effects = {g: [_limit_row(rung, g, over, limit, x) for over in OVER] for g in with_limit}
     if len(effects) == len(rung.groups):
         return effects
     return _firth_rows(rung, separated, [g for g in rung.groups if g not in effects]) | effects
@@ -474,17 +474,17 @@ def _has_limit(rung: Rung, group: int, limit: regressions.LimitFit) -> bool:
     return {group, rung.design.reference} <= stays and bool(limit.steady[indicators].all())
 
 
-def _limit_row(rung: Rung, group: int, over: Over, limit: regressions.LimitFit) -> Effect:
+def _limit_row(rung: Rung, group: int, over: Over, limit: regressions.LimitFit, x: Floats) -> Effect:
     """The effect at the limit: over all rows of the group, or of the rung, of which those that left add nothing."""
     design, place = rung.design, {int(column): at for at, column in enumerate(limit.columns)}
     indicators = [place[column] for column in design.indicators.values() if column in place]
-    x, y = rung.x[np.ix_(limit.rows, limit.columns)], design.y[limit.rows]
-    inside = design.group[limit.rows] == group if over == "own" else np.ones(len(y), np.bool_)
+    y = design.y[limit.rows]
+    inside = design.group[limit.rows] == group if over == "own" else slice(None)
     every = int((design.group == group).sum()) if over == "own" else len(design.y)
     changed = regressions.change(
         limit.fit.coefficients, x[inside], place[design.indicators[group]], slice(1, 1 + len(indicators))
     )
-    share = int(inside.sum()) / every
+    share = len(y[inside]) / every
     influence = np.zeros(len(design.y))
     influence[limit.rows] = (x @ (limit.fit.inverse @ (share * changed.gradient))) * (y - limit.fit.fitted)
     limit_estimate = estimate(
@@ -541,7 +541,7 @@ def _firth_row(rung: Rung, group: int, fit: regressions.FirthFit, reason: str) -
             none if b is None else regressions.change(b, rows, column, rung.indicators).effect
             for b, none in ((fit.coefficients, np.nan), (ends.low, -1.0), (ends.high, 1.0))
         )
-        denial = float(expit(rows @ fit.coefficients).mean()) if over == "own" else np.nan
+        denial = float(logistic(rows @ fit.coefficients).mean()) if over == "own" else np.nan
         estimate = Estimate(value, low, high, np.nan, reason)
         effects.append(_denial_logit_row(rung, group, over, estimate, denial, fit.coefficients, "firth"))
     return effects
@@ -584,7 +584,7 @@ def propensities(rung: Rung) -> tuple[dict[int, Propensity], tuple[Support, ...]
     for group in () if rung.too_wide else rung.groups:
         propensity = fit_propensity(pair_rows(rung.design, group, rung.number))
         support.append(measure_support(propensity, rung.number, group))
-        if len(rung.design.y) > MANY:
+        if len(rung.design.y) > BLOCK:
             propensity = replace(propensity, pair=replace(propensity.pair, x=propensity.pair.x[:0].copy()))
         of_group[group] = propensity
     return of_group, tuple(support)

@@ -15,8 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit
-from scipy.stats import norm, t
+from scipy.special import logit, ndtr, ndtri, stdtr, stdtrit
 
 from tasks.methods.adjusted.algorithm.design import CLIPPED, RARE, Applications, Control, Design
 from tasks.methods.adjusted.algorithm.ladder import (
@@ -34,7 +33,7 @@ from tasks.methods.adjusted.algorithm.ladder import (
     terms_of,
 )
 from tasks.numerics.arrays import Bools, Floats, Ints, Matrix, some_rows_of, sums_of
-from tasks.numerics.statistics.regression import fit_logit, log_likelihood
+from tasks.numerics.statistics.regression import fit_logit, log_likelihood, logistic
 
 RIDGE = 1e-3
 """Penalty on all coefficients but the intercept: fits that denials separate stay finite."""
@@ -287,7 +286,7 @@ def rule_of(x: Matrix, y: Floats, reference: Bools, weight: Floats | None = None
     own_x, own_y = some_rows_of(x, reference), y[reference]
     own_weight = None if weight is None else weight[reference]
     fit = fit_logit(own_x, own_y, start, RIDGE, own_weight)
-    p0 = expit(x @ fit.coefficients)
+    p0 = logistic(x @ fit.coefficients)
     mean = float(np.average(own_y, weights=own_weight))
     deviance = -log_likelihood(own_x @ fit.coefficients, own_y, own_weight)
     alone = -log_likelihood(np.full(len(own_y), float(logit(mean))), own_y, own_weight) if 0 < mean < 1 else 0.0
@@ -338,12 +337,12 @@ class Error:
 
     def quantile(self, level: float) -> float:
         """How many errors a one-sided interval reaches that misses with probability ``level``."""
-        return float(norm.isf(level) if math.isinf(self.df) else t.isf(level, self.df))
+        return -float(ndtri(level) if math.isinf(self.df) else stdtrit(self.df, level))
 
     def tail(self, distance: float) -> float:
         """Chance of an estimate so far above the truth, or farther."""
         z = distance / self.se if self.se > 0 else math.copysign(math.inf, distance)
-        return float(norm.sf(z) if math.isinf(self.df) else t.sf(z, self.df))
+        return float(ndtr(-z) if math.isinf(self.df) else stdtr(self.df, -z))
 
 
 def error_of(
@@ -469,12 +468,12 @@ def targeted(rule: Rule, effect: Effect, odds: Floats) -> tuple[float, Floats]:
     members = float(row_weight[effect.members].sum())
     shift = 0.0
     for _ in range(50):
-        p = expit(index[rule.reference] + shift)
+        p = logistic(index[rule.reference] + shift)
         step = float(weight @ (y - p)) / max(float(weight @ (p * (1 - p))), 1e-12)
         shift += min(max(step, -1.0), 1.0)
         if abs(step) < 1e-10:
             break
-    shifted = expit(index + shift)
+    shifted = logistic(index + shift)
     value = float(np.average((rule.y - shifted)[effect.members], weights=row_weight[effect.members]))
     influence = np.where(effect.members, row_weight * (rule.y - shifted - value), 0.0) / members
     influence[rule.reference] -= weight * (y - shifted[rule.reference]) / members

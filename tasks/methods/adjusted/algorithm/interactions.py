@@ -10,14 +10,22 @@ tell apart (rare ones) or that applicants of one side alone have is left out: th
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from scipy.special import expit
 from scipy.stats import chi2
 
-from tasks.methods.adjusted.algorithm.design import Applications, Control, Design, independent, own_levels
-from tasks.numerics.arrays import Bools, Floats
-from tasks.numerics.statistics.regression import Estimate, LogitFit, estimate, fit_logit, standard_error
+from tasks.methods.adjusted.algorithm.design import (
+    Applications,
+    Control,
+    Design,
+    gram_of,
+    independent_in,
+    own_levels,
+)
+from tasks.methods.adjusted.algorithm.regressions import cluster_sums
+from tasks.numerics.arrays import Bools, Floats, Ints, Repeated
+from tasks.numerics.statistics.regression import Estimate, LogitFit, estimate, fit_logit, logistic, weighted_squares
 
 PERCENTILES = (10, 50, 90)
 
@@ -52,17 +60,42 @@ class Interaction:
 class _Fit:
     """A logit with interaction terms of one group and block."""
 
-    x: Floats
-    """``(n, p + k)`` columns of the rung, then the terms."""
+    x: Repeated
+    """``(n, p + k)`` columns of the rung, then the terms: some of them once more, on the group's rows."""
     column: int
     """The group's indicator."""
-    of: tuple[int, ...]
-    """``(k,)`` which column of the rung a term is of."""
     fit: LogitFit
+    residual: Floats
+    """``(n,)``."""
+    cluster: Ints | None
+
+    @cached_property
+    def meat(self) -> Floats:
+        """Cross products of the scores; of their sums by cluster, times G / (G - 1), with clusters."""
+        if self.cluster is None:
+            return weighted_squares(self.x, self.residual**2)
+        count, rows = int(self.cluster.max()) + 1, self.x.rows
+        sums = cluster_sums(self.x.x, self.residual, self.cluster, count)
+        of_terms = cluster_sums(self.x.inside, self.residual[rows], self.cluster[rows], count)[:, self.x.of]
+        by_cluster = np.hstack([sums, of_terms])
+        meat: Floats = by_cluster.T @ by_cluster
+        return meat * (count / (count - 1) if count > 1 else math.nan)
+
+    def covariance(self, gradients: Floats) -> Floats:
+        """``(d, d)`` of estimates with gradients ``(p + k, d)`` by the coefficients."""
+        through = self.fit.inverse @ gradients
+        covariance: Floats = through.T @ self.meat @ through
+        return covariance
 
 
 def interaction_rows(
-    applications: Applications, used: Bools, design: Design, rung: int, groups: tuple[int, ...], level: float
+    applications: Applications,
+    used: Bools,
+    design: Design,
+    rung: int,
+    start: LogitFit,
+    groups: tuple[int, ...],
+    level: float,
 ) -> tuple[Interaction, ...]:
     """Interactions of each group with the controls of each block up to a rung; reasons alone where that is separated.
 
@@ -71,12 +104,12 @@ def interaction_rows(
         used: ``(n,)`` rows of the design.
         design: All columns.
         rung: The judged rung; interactions are with the controls of blocks up to it.
+        start: The fit of its columns.
         groups: Those that are judged.
         level: Of the intervals.
     """
     x = design.x[:, : design.widths[rung]]
-    start = fit_logit(x, design.y)
-    interactions = []
+    gram, interactions = gram_of(x), []
     for group in groups:
         if start.separated:
             reason = f"separated: {start.separated}"
@@ -89,29 +122,27 @@ def interaction_rows(
         rows, number = [], 0
         for block in applications.blocks[:rung]:
             numbers = list(range(number, number + len(block.controls)))
-            together = _fit(design, x, group, numbers, start)
+            together = _fit(design, x, gram, group, numbers, start)
             for place, control in zip(numbers, block.controls, strict=True):
-                fit = _fit(design, x, group, [place], start) if together.fit.separated else together
+                fit = _fit(design, x, gram, group, [place], start) if together.fit.separated else together
                 rows += _of_control(design, fit, group, block.name, control, place, used, level)
             number += len(block.controls)
         interactions += _holm(rows)
     return tuple(interactions)
 
 
-def _fit(design: Design, x: Floats, group: int, controls: list[int], start: LogitFit) -> _Fit:
+def _fit(design: Design, x: Floats, gram: Floats, group: int, controls: list[int], start: LogitFit) -> _Fit:
     """The logit with the group times the first column of each number and all indicators of each category."""
     column, of = design.indicators[group], []
     for j in range(design.first_control, x.shape[1]):
         squared = design.names[j].endswith(" squared") and design.control[j] == design.control[j - 1]
         if design.control[j] in controls and not squared:
             of.append(j)
-    wide = np.hstack([x, x[:, of] * x[:, [column]]])
-    is_independent = independent(wide)
-    is_independent[: x.shape[1]] = True
-    terms = tuple(j for j, keep in zip(of, is_independent[x.shape[1] :], strict=True) if keep)
-    wide = wide if is_independent.all() else wide[:, is_independent]
-    first = np.concatenate([start.coefficients, np.zeros(len(terms))])
-    return _Fit(wide, column, terms, fit_logit(wide, design.y, first))
+    wide = Repeated(x, np.flatnonzero(design.group == group), np.array(of, np.int64))
+    is_independent = independent_in(wide.squared(gram, gram_of(wide.inside)))[x.shape[1] :]
+    wide = replace(wide, of=wide.of[is_independent])
+    fit = fit_logit(wide, design.y, np.append(start.coefficients, np.zeros(len(wide.of))))
+    return _Fit(wide, column, fit, design.y - fit.fitted, design.cluster)
 
 
 def _of_control(
@@ -125,21 +156,20 @@ def _of_control(
     level: float,
 ) -> list[Interaction]:
     """Test of one control and the effects at its values; one row with a reason where there is no test, or no value."""
-    width = interaction_fit.x.shape[1] - len(interaction_fit.of)
-    places = [width + k for k, j in enumerate(interaction_fit.of) if design.control[j] == number]
+    width = interaction_fit.x.x.shape[1]
+    places = [width + k for k, j in enumerate(interaction_fit.x.of) if design.control[j] == number]
     base = Interaction(group, block, control.name, len(places))
     if not places:
         return [replace(base, reason="no variation within the group")]
     if interaction_fit.fit.separated:
         return [replace(base, reason=f"separated: {interaction_fit.fit.separated}")]
-    influence = interaction_fit.x @ interaction_fit.fit.inverse[:, places]
-    influence *= (design.y - interaction_fit.fit.fitted)[:, None]
-    statistic, p = _wald(interaction_fit.fit.coefficients[places], influence, design)
+    covariance = interaction_fit.covariance(np.eye(interaction_fit.x.shape[1])[:, places])
+    statistic, p = _wald(interaction_fit.fit.coefficients[places], covariance)
     tested = replace(base, statistic=statistic, p=p)
     values = control.values[used]
     rows = {}
     for percentile, at in _values(design, control, group, used):
-        effect = _effect_at(design, interaction_fit, group, number, int(np.argmax(values == at)), level)
+        effect = _effect_at(design, interaction_fit, number, int(np.argmax(values == at)), level)
         rows[at] = replace(
             tested, percentile=percentile, at=at, value=effect.value, low=effect.low, high=effect.high, se=effect.se
         )
@@ -164,39 +194,33 @@ def _values(design: Design, control: Control, group: int, used: Bools) -> list[t
     )
 
 
-def _wald(b: Floats, influence: Floats, design: Design) -> tuple[float, float]:
-    """Joint Wald chi-square of terms with the sandwich covariance of their influence ``(n, k)``, and its p."""
-    if design.cluster is not None:
-        count = int(design.cluster.max()) + 1
-        influence = np.column_stack([np.bincount(design.cluster, influence_column) for influence_column in influence.T])
-        influence = influence * math.sqrt(count / max(count - 1, 1))
-    covariance = influence.T @ influence
-    if np.linalg.matrix_rank(covariance, hermitian=True) < len(b):
+def _wald(b: Floats, covariance: Floats) -> tuple[float, float]:
+    """Joint Wald chi-square of terms with their sandwich covariance ``(k, k)``, and its p."""
+    if not np.isfinite(covariance).all() or np.linalg.matrix_rank(covariance, hermitian=True) < len(b):
         return math.nan, math.nan
     statistic = float(b @ np.linalg.solve(covariance, b))
     return statistic, float(chi2.sf(statistic, len(b)))
 
 
-def _effect_at(design: Design, interaction_fit: _Fit, group: int, number: int, row: int, level: float) -> Estimate:
+def _effect_at(design: Design, interaction_fit: _Fit, number: int, row: int, level: float) -> Estimate:
     """Average effect over the group's members, the control's columns set to those of a row that has the value."""
-    members, b = interaction_fit.x[design.group == group], interaction_fit.fit.coefficients
-    width = members.shape[1] - len(interaction_fit.of)
-    of, terms, column = list(interaction_fit.of), slice(width, None), interaction_fit.column
+    members, b, column = interaction_fit.x.inside, interaction_fit.fit.coefficients, interaction_fit.column
+    width, of = members.shape[1], interaction_fit.x.of
     is_set = np.array([design.control[j] == number for j in range(width)], np.bool_)
-    set_to = np.where(is_set, interaction_fit.x[row, :width], 0.0)
+    set_to = np.where(is_set, interaction_fit.x.x[row], 0.0)
     own = np.where(is_set, 0.0, 1.0)  # whose values are the members' own: all others are set
     own[column] = 0.0
-    off = members[:, :width] @ (own * b[:width]) + float(set_to @ b[:width])
     with_terms = np.zeros(width)
-    with_terms[of] = b[terms]
-    on = off + b[column] + members[:, :width] @ (own * with_terms) + float(set_to @ with_terms)
-    p1, p0 = expit(on), expit(off)
+    with_terms[of] = b[width:]
+    coefficients = np.stack([b[:width], with_terms])
+    off, more = (coefficients * own) @ members.T + (coefficients @ set_to)[:, None]
+    p1, p0 = logistic(off + b[column] + more), logistic(off)
     slopes = np.stack([p1 * (1 - p1), p0 * (1 - p0)])
-    sums = (slopes @ members[:, :width]) * own + slopes.sum(axis=1)[:, None] * set_to
+    sums = (slopes @ members) * own + slopes.sum(axis=1)[:, None] * set_to
     gradient = np.concatenate([sums[0] - sums[1], sums[0, of]]) / len(members)
     gradient[column] = slopes[0].sum() / len(members)
-    influence = (interaction_fit.x @ (interaction_fit.fit.inverse @ gradient)) * (design.y - interaction_fit.fit.fitted)
-    return estimate(float((p1 - p0).mean()), standard_error(influence, design.cluster), level, design.cluster)
+    se = math.sqrt(interaction_fit.covariance(gradient[:, None])[0, 0])
+    return estimate(float((p1 - p0).mean()), se, level, design.cluster)
 
 
 def _holm(rows: list[Interaction]) -> list[Interaction]:

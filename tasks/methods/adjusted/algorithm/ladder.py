@@ -33,6 +33,7 @@ from tasks.numerics.arrays import Bools, Floats, Ints, Longs, some_columns_of, s
 from tasks.numerics.statistics.regression import (
     BLOCK,
     MANY,
+    LogitFit,
     fit_logit,
     standard_error,
 )
@@ -114,6 +115,23 @@ class Terms:
         place = np.zeros(len(self.factors), np.int32)
         place[numbers] = np.arange(len(numbers))
         return numbers, place
+
+    @cached_property
+    def levels(self) -> tuple[Longs, Longs]:
+        """The indicators ``(l,)`` of the category that most terms are of, and ``(n,)`` which of them a row has.
+
+        Rows with none have -1. No two indicators of a category are 1 on one row.
+        """
+        is_indicator = np.array([bool(((of == 0) | (of == 1)).all()) for of in self.factors]) & (self.control >= 0)
+        used = np.bincount(np.append(self.first, self.second), minlength=len(self.factors))
+        category, level = np.zeros(0, np.int64), np.full(self.factors.shape[1], -1)
+        for control in np.unique(self.control[is_indicator]):
+            indicators = np.flatnonzero(is_indicator & (self.control == control))
+            if used[indicators].sum() > used[category].sum():
+                numbers = np.arange(1, 1 + len(indicators)) @ self.factors[indicators]
+                if self.factors[indicators].sum(axis=0).max() <= 1:  # steps of a number are no levels
+                    category, level = indicators, numbers.astype(np.int64) - 1
+        return category, level
 
     def kept(self, terms: Bools) -> "Terms":
         """Some of the terms."""
@@ -343,7 +361,7 @@ NEW = 1e-4
 """Share of a term's square that has to be left beside the columns."""
 CHUNK = 2048
 """Rows with terms in memory at a time."""
-FACTOR_ROWS = 200_000
+FACTOR_ROWS = 16_384
 """Rows with factors in memory a second time."""
 LOOKED_AT_ROWS, LOOKED_AT_MEMBERS = 60_000, 20_000
 """Rows of the reference group, and of each other group, by which the terms of more than ``MANY`` rows are chosen."""
@@ -374,7 +392,9 @@ class Equation:
         return replace(self, rows=rows, x=x, residual=self.residual[inside], weight=self.weight[inside])
 
 
-def with_terms(design: Design, applications: Applications, used: Bools, rung: int) -> Design:
+def with_terms(
+    design: Design, applications: Applications, used: Bools, rung: int, fit: LogitFit | None = None
+) -> Design:
     """The design up to a rung with the terms that were chosen; the design itself where none is.
 
     Denial is looked at before the groups and once more after them. Terms that would separate the logit are taken back;
@@ -385,10 +405,11 @@ def with_terms(design: Design, applications: Applications, used: Bools, rung: in
         applications: For the controls.
         used: ``(n,)`` rows of the design.
         rung: The judged one.
+        fit: Of its columns, if it is known.
     """
     width = design.widths[rung]
     room = min(MOST_ADDED, _room(design.y) - width, MOST_COLUMNS - width)
-    if room <= 0 or rung == 0 or fit_logit(design.x[:, :width], design.y).separated:
+    if room <= 0 or rung == 0 or (fit or fit_logit(design.x[:, :width], design.y)).separated:
         return design
     few, of_few, used_few = some_rows(design, applications, used)
     terms = terms_of(few, of_few, used_few, rung)
@@ -438,6 +459,7 @@ def of_groups(design: Design, terms: Terms, chosen: list[int], rung: int, room: 
     sums = {
         label: _products(every.of(design.group == label), terms) for label in (design.reference, *design.indicators)
     }
+    del every
     of_each, term_numbers = max(2, SHARE // len(design.indicators)), list(chosen)
     for group in design.indicators:
         equation = _membership(design, rung, group)
@@ -540,14 +562,25 @@ def _columns(x: Floats, column_mask: Bools) -> Floats:
 
 
 def _products(equation: Equation, terms: Terms) -> Floats:
-    """``(p + m, p + m)`` weighted cross products of columns and terms."""
-    width = equation.x.shape[1] + len(terms.first)
-    gram, at = np.zeros((width, width)), np.flatnonzero(equation.rows)
-    for start in range(0, len(at), CHUNK):
-        part = slice(start, start + CHUNK)
-        weighted_columns = np.vstack([equation.x[part].T, terms.values(at[part]).T])
-        weighted_columns *= np.sqrt(equation.weight[part])
-        gram += weighted_columns @ weighted_columns.T
+    """``(p + m, p + m)`` weighted cross products of columns and terms.
+
+    Rows go by the levels of the category that most terms are of: on those of one level the terms of others are 0.
+    """
+    width, at = equation.x.shape[1], np.flatnonzero(equation.rows)
+    gram, (category, level) = np.zeros((width + len(terms.first),) * 2), terms.levels
+    order = np.argsort(level[at], kind="stable")
+    for of_level in np.split(order, np.flatnonzero(np.diff(level[at[order]])) + 1):
+        absent = np.zeros(len(terms.factors), np.bool_)
+        absent[category] = np.arange(len(category)) != level[at[of_level[0]]]
+        present = np.flatnonzero(~(absent[terms.first] | absent[terms.second])).astype(np.int32)
+        columns = np.append(np.arange(width), width + present)
+        sums = np.zeros((len(columns),) * 2)
+        for start in range(0, len(of_level), CHUNK):
+            part = of_level[start : start + CHUNK]
+            weighted_columns = np.vstack([equation.x[part].T, terms.values(at[part], present).T])
+            weighted_columns *= np.sqrt(equation.weight[part])
+            sums += weighted_columns @ weighted_columns.T
+        gram[np.ix_(columns, columns)] += sums
     return gram
 
 
@@ -559,9 +592,9 @@ def _scores(equation: Equation, terms: Terms) -> Floats:
     for start in range(0, len(at), FACTOR_ROWS):
         part = slice(start, start + FACTOR_ROWS)
         residual, rows = equation.residual[part], at[part]
-        factors = terms.factors[np.ix_(numbers, rows)]
-        sums += (factors * residual) @ factors.T
-        scores[alone] += [terms.factors[number, rows] @ residual for number in terms.second[alone]]
+        factors = terms.factors[:, rows]
+        sums += (factors[numbers] * residual) @ factors[numbers].T
+        scores[alone] += factors[terms.second[alone]] @ residual
     scores[~alone] = sums[place[terms.first[~alone]], place[terms.second[~alone]]]
     return scores
 
@@ -621,9 +654,11 @@ def climb(applications: Applications, settings: AdjustedSettings, level: float, 
     in_judged = estimators.PLACE in names(applications, judged_rung or 0)
     absorbed = estimators.PLACE if is_large and not in_judged else ""
     design = build_design(applications, rows, settings.form, absorbed) if groups else None
-    chosen = design
+    chosen, plain = design, None
+    if design is not None and judged_rung is not None:
+        plain = fit_logit(design.x[:, : design.widths[judged_rung]], design.y)
     if design is not None and judged_rung is not None and settings.terms == "selected" and settings.form == "squared":
-        chosen = with_terms(design, applications, rows.used, judged_rung)
+        chosen = with_terms(design, applications, rows.used, judged_rung, plain)
         if len(design.y) > MANY and design.widths[judged_rung] == design.x.shape[1]:
             design = replace(design, x=chosen.x[:, : design.x.shape[1]])  # one matrix for both
     effects: list[estimators.Effect] = []
@@ -644,8 +679,8 @@ def climb(applications: Applications, settings: AdjustedSettings, level: float, 
         for group in refused:
             effects += _refused(applications, rows, settings, len(applications.blocks) + 1, group, reason)
     tests: tuple[Interaction, ...] = ()
-    if design is not None and judged_rung is not None:
-        tests = interaction_rows(applications, rows.used, design, judged_rung, groups, level)
+    if design is not None and judged_rung is not None and plain is not None:
+        tests = interaction_rows(applications, rows.used, design, judged_rung, plain, groups, level)
     return Ladder(tuple(effects), tuple(support), tests, rows.left_out, int(rows.used.sum()))
 
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from tasks.methods.adjusted.algorithm.expected import Effect, Rule, error_of
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs, Matrix, Packed
+from tasks.methods.adjusted.algorithm.expected import Effect, Rule
+from tasks.methods.adjusted.algorithm.regressions import cluster_sums
+from tasks.numerics.arrays import Floats, Ints, Longs, Matrix
 
 MOST_LEVELS = 60
 """Levels of a column that are looked at, the commonest."""
@@ -29,8 +30,8 @@ FEWEST_CLUSTERS = 10
 """A part with members in so many clusters has an error by clusters, too."""
 FIFTHS = "expected denial"
 """Name of the split by p0."""
-CHUNK, TOGETHER = 16_384, 8
-"""Rows with the influences of all parts, and parts with those of all rows, in memory at a time."""
+CHUNK = 16_384
+"""Rows with the influences of all parts in memory at a time."""
 TIMES_LIMIT = 2.5
 """The limit of a part is no larger than so many times that of the group's row."""
 
@@ -147,11 +148,6 @@ class _Column:
     """``(k,)`` of the effect by the rule's coefficients, with its sign turned."""
     least: float
     """Error of a part where nobody differs: by p0 (1 - p0)."""
-
-    def members(self, rows: slice = slice(None)) -> Bools:
-        """Members of the group who are in the part, of some rows."""
-        inside: Bools = self.inside.effect.members[rows] & (self.split.code[rows] == self.level)
-        return inside
 
 
 def parts_of(
@@ -326,41 +322,80 @@ def _cross_products(
     Rows come in chunks, so that no matrix of rows and parts is held.
     """
     count, rows = len(columns), len(rule.y)
-    by_clusters = np.zeros(count)
     slopes = np.stack([column.gradient for column in columns]) @ rule.inverse
     reference_rows, k = int(rule.reference.sum()), rule.x.shape[1]
     factor = math.sqrt(reference_rows / max(reference_rows - k, 1))
     residual = rule.y - rule.p0
     of_rule = np.where(rule.reference, -factor * residual, 0.0)
     cross = np.zeros((count + len(groups),) * 2)
-
-    def influence(part: slice, places: slice, through_rule: Floats) -> Floats:
-        """``(parts, rows)`` of the rows of a slice on some parts; ``through_rule`` is of their slopes."""
-        through_rule *= of_rule[part]
+    clusters = 0 if cluster is None else int(cluster.max()) + 1
+    of_clusters = np.zeros((clusters, k))
+    stacked = np.empty((count + len(groups), min(CHUNK, rows)))
+    for start in range(0, rows, CHUNK):
+        part = slice(start, start + CHUNK)
+        x = rule.x[part]
+        some = stacked[:, : len(x)]
+        np.matmul(slopes, x.T, out=some[:count])
+        some[:count] *= of_rule[part]
         own, reference = residual[part], rule.reference[part]
-        for out, column in zip(through_rule, columns[places], strict=True):
+        for out, column in zip(some, columns, strict=False):
             inside_level = column.split.code[part] == column.level
             inside = np.flatnonzero(inside_level & column.inside.effect.members[part])
             outside = np.flatnonzero(inside_level & reference)
             out[inside] += (own[inside] - column.mean) / column.n
             out[outside] -= column.inside.odds[part][outside] * (own[outside] - column.taken_out) / column.weight
-        return through_rule
+        some[count:] = [inside.effect.influence[part] for inside in groups]
+        cross += some @ some.T
+        if cluster is not None:
+            of_clusters += cluster_sums(x, of_rule[part], cluster[part], clusters)
+    if cluster is None:
+        return cross, np.zeros(count)
+    return cross, _by_clusters(rule, columns, slopes @ of_clusters.T, cluster)
 
-    stacked = np.empty((count + len(groups), min(CHUNK, rows)))
-    for start in range(0, rows, CHUNK):
-        part = slice(start, start + CHUNK)
-        width = min(CHUNK, rows - start)
-        stacked[:count, :width] = influence(part, slice(None), slopes @ rule.x[part].T)
-        stacked[count:, :width] = [inside.effect.influence[part] for inside in groups]
-        cross += stacked[:, :width] @ stacked[:, :width].T
-    if cluster is not None:
-        at_once = TOGETHER if isinstance(rule.x, Packed) else 1
-        for start in range(0, count, at_once):
-            some = slice(start, start + at_once)
-            through = (rule.x @ slopes[some].T).T if isinstance(rule.x, Packed) else slopes[some] @ rule.x.T
-            of_some = influence(slice(None), some, through)
-            for place, (column, every) in enumerate(zip(columns[some], of_some, strict=True), start):
-                members = column.members()
-                if len(np.unique(cluster[members])) >= FEWEST_CLUSTERS:
-                    by_clusters[place] = error_of(every, members, rule.reference, cluster).se
-    return cross, by_clusters
+
+def _by_clusters(rule: Rule, columns: Sequence[_Column], through: Floats, cluster: Ints) -> Floats:
+    """``(K,)`` errors by clusters, as ``expected.error_of`` has them; 0 of a part with members in few clusters.
+
+    Args:
+        rule: of the reference group.
+        columns: ``K`` parts, those of a group and a split one after another.
+        through: ``(K, G)`` sums by cluster of the influences through the rule, and not by a part's own rows.
+        cluster: ``(n,)``.
+    """
+    count, residual = through.shape[1], rule.y - rule.p0
+    reference = np.flatnonzero(rule.reference)
+    beside_reference = _beside(np.bincount(cluster[reference], minlength=count))
+    errors: list[float] = []
+    for _, of_split in itertools.groupby(columns, lambda column: (column.inside.group, column.split.column)):
+        some = list(of_split)
+        inside, split = some[0].inside, some[0].split
+        place_of_level = np.full(len(split.levels) + 1, -1)  # the last one is of rows in no level
+        place_of_level[[column.level for column in some]] = np.arange(len(some))
+        members, shape = np.flatnonzero(inside.effect.members), (len(some), count)
+        place = place_of_level[split.code[members]], cluster[members]
+        counts, residuals = (_by_cell(*place, of_rows, shape) for of_rows in (np.ones(len(members)), residual[members]))
+        odds, place = inside.odds[reference], (place_of_level[split.code[reference]], cluster[reference])
+        weights, weighted = (_by_cell(*place, of_rows, shape) for of_rows in (odds, odds * residual[reference]))
+        for number, column in enumerate(some):
+            of_members = (residuals[number] - column.mean * counts[number]) / column.n
+            taken_out = (weighted[number] - column.taken_out * weights[number]) / column.weight
+            of_reference = through[len(errors)] - taken_out
+            total = of_members / _beside(counts[number]) + of_reference / beside_reference
+            enough = np.count_nonzero(counts[number]) >= FEWEST_CLUSTERS
+            errors.append(float(np.sqrt(total @ total)) if enough else 0.0)
+    return np.array(errors)
+
+
+def _by_cell(place: Longs, cluster: Ints, values: Floats, shape: tuple[int, int]) -> Floats:
+    """Sums of values ``(m,)`` by the place of a part, -1 of none, and by cluster."""
+    inside = place >= 0
+    cells = place[inside] * shape[1] + cluster[inside]
+    sums: Floats = np.bincount(cells, values[inside], shape[0] * shape[1]).astype(np.float64)
+    return sums.reshape(shape)
+
+
+def _beside(counts: Floats | Longs) -> Floats:
+    """``(G,)`` one less the share of each cluster of all rows, no less than that of a row."""
+    n = max(float(counts.sum()), 1.0)
+    least: Floats = np.maximum(1 - counts / n, 1 / n)
+    return least

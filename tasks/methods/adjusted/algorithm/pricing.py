@@ -14,7 +14,6 @@ from typing import Final
 
 import numpy as np
 import scipy
-import scipy.optimize
 
 from tasks.methods.adjusted.algorithm.design import Block, Control, Form, code_control, independent, renumbered
 from tasks.methods.adjusted.algorithm.estimators import few_clusters
@@ -28,8 +27,6 @@ PRODUCT, DISCRETION = "product", "discretion"
 QUANTILES: Final = {"median": 0.5, "q90": 0.9}
 MOST_LOANS: Final = 20_000
 """Of more loans no quantile is fitted: its linear programme grows faster than their number."""
-ROUNDING: Final = 1e-11
-"""Share of the largest number below which one is the rounding of zero."""
 NO_LOANS, FEW_LOANS, NO_PRICE = "no_originations", "too_few_loans", "no_price"
 ONE_PRODUCT, FEW_EVENTS = "one_product", "too_few_events"
 """How reasons begin."""
@@ -293,19 +290,23 @@ def quantile_rows(rung: PriceRung, level: float) -> Iterator[PriceEffect]:
         yield replace(row, value=value, low=value - half, high=value + half, se=se)
 
 
+ROUNDING: Final = 1e-11
+"""Share of the largest price below which a residual is the rounding of zero."""
+
+
 def quantile_fit(y: Floats, x: Floats, tau: float) -> tuple[Floats, Floats] | None:
     """Coefficients of a quantile regression ``(p,)`` and their robust standard errors ``(p,)``; None without a fit.
 
-    The dual linear programme is solved, which has a row a column of ``x`` and not one a loan: the coefficients are its
-    multipliers. Errors: (X'X)^-1 X'DX (X'X)^-1 with weights (tau / f)^2 above the fit and ((1 - tau) / f)^2 below, f
-    the density at zero by an Epanechnikov kernel with the bandwidth of Hall and Sheather. A loan on the fit has
-    the larger weight of both, whatever the last digit of its residual is: the smaller makes intervals too narrow.
+    The linear programme is the dual one (Koenker 2005, section 6.2): the most of y'a with X'a = (1 - tau) X'1 and a in
+    [0, 1]. Its basis has as many rows as X has columns, so that it takes a twentieth of the time of the primal. Errors:
+    (X'X)^-1 X'DX (X'X)^-1 with weights (tau / f)^2 above the fit and ((1 - tau) / f)^2 below, f the density at zero by
+    an Epanechnikov kernel with the bandwidth of Hall and Sheather. A loan on the fit has the larger weight of both,
+    whatever the last digit of its residual is: the smaller makes intervals too narrow.
     """
-    dual = scipy.optimize.linprog(-y, A_eq=x.T, b_eq=(1 - tau) * x.sum(axis=0), bounds=(0, 1), method="highs-ds")
-    if not dual.success:
+    fit = scipy.optimize.linprog(-y, A_eq=x.T, b_eq=(1 - tau) * x.sum(axis=0), bounds=(0, 1), method="highs-ds")
+    if fit.status:
         return None
-    coefficients: Floats = -np.asarray(dual.eqlin.marginals, dtype=np.float64)
-    coefficients[np.abs(coefficients) < ROUNDING * np.abs(coefficients).max()] = 0.0
+    coefficients = -np.asarray(fit.eqlin.marginals, dtype=np.float64)
     residuals = y - x @ coefficients
     residuals[np.abs(residuals) < ROUNDING * np.abs(y).max()] = 0.0
     n, (low, high) = len(y), np.quantile(residuals, [0.25, 0.75])

@@ -1,10 +1,10 @@
 """Propensity score, support, overlap weights and AIPW."""
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
 
 from tasks.methods.adjusted.algorithm.design import Design, independent, renumbered
 from tasks.numerics.arrays import Bools, Floats, Ints
@@ -14,6 +14,7 @@ from tasks.numerics.statistics.regression import (
     LogitFit,
     estimate,
     fit_logit,
+    logistic,
     share_inside,
     standard_error,
 )
@@ -158,8 +159,7 @@ def measure_support(propensity: Propensity, rung: int, group: int) -> Support:
     n = int(pair.member.sum())
     if pair.x.shape[1] < 2:
         return Support(rung, group, n, 1.0, 1.0, math.nan, "", math.nan, "", 0.0)
-    raw = standardised_differences(pair.x[:, 1:], pair.member, np.ones(len(e)))
-    weighted = standardised_differences(pair.x[:, 1:], pair.member, overlap_weights(propensity))
+    raw, weighted = standardised_differences(pair.x[:, 1:], pair.member, [np.ones(len(e)), overlap_weights(propensity)])
     of_members = e[pair.member]
     return Support(
         rung=rung,
@@ -176,11 +176,15 @@ def measure_support(propensity: Propensity, rung: int, group: int) -> Support:
     )
 
 
-def standardised_differences(x: Floats, member: Bools, weights: Floats) -> Floats:
-    """``(q,)`` absolute differences of weighted means, in unweighted standard deviations of all rows (Austin 2009)."""
-    means = [np.average(x[mask], axis=0, weights=weights[mask]) for mask in (member, ~member)]
-    differences: Floats = np.abs(means[0] - means[1]) / x.std(axis=0)
-    return differences
+def standardised_differences(x: Floats, member: Bools, weights: Sequence[Floats]) -> Iterator[Floats]:
+    """``(q,)`` absolute differences of means by each weight, in unweighted standard deviations (Austin 2009)."""
+    mean = x.mean(axis=0)
+    sd = np.sqrt(np.einsum("ij,ij->j", x, x) / len(x) - mean**2)
+    for weight in weights:
+        shares = [np.where(side, weight, 0.0) for side in (member, ~member)]
+        of_member, of_other = (share @ x / share.sum() for share in shares)
+        differences: Floats = np.abs(of_member - of_other) / sd
+        yield differences
 
 
 def unmatched_share(e: Floats, member: Bools) -> float:
@@ -232,11 +236,13 @@ def draw_folds_of_clusters(strata: Ints, cluster: Ints, folds: int, splits: int,
         splits: Random splits.
         rng: Draws them.
     """
-    pairs = np.unique(np.stack([strata, cluster]), axis=1)
-    clusters = np.bincount(pairs[0])
-    order = np.argsort(-clusters[pairs[0]], kind="stable")
-    rarest = np.zeros(int(cluster.max()) + 1, np.int32)
-    rarest[pairs[1][order]] = pairs[0][order]  # the last one written to a cluster is its rarest
+    count = int(cluster.max()) + 1
+    lowest = int(strata.min())
+    pairs = np.flatnonzero(np.bincount((strata.astype(np.int64) - lowest) * count + cluster))
+    of_strata, of_cluster = (pairs // count).astype(np.int32), pairs % count
+    order = np.argsort(-np.bincount(of_strata)[of_strata], kind="stable")
+    rarest = np.zeros(count, np.int32)
+    rarest[of_cluster[order]] = of_strata[order]  # the last one written to a cluster is its rarest
     return draw_folds(rarest, folds, splits, rng)[:, cluster]
 
 
@@ -269,31 +275,40 @@ def fit_without_folds(x: Floats, y: Floats, fold: Ints, folds: int, start: Float
 def predict(x: Floats, coefficients: Floats, fold: Ints) -> Floats:
     """``(splits, m)`` probabilities of the rows by the fit without their fold."""
     probabilities = [
-        expit(np.take_along_axis(x @ fold_coefficients, of[:, None].astype(np.int64), axis=1)[:, 0])
+        logistic(np.take_along_axis(x @ fold_coefficients, of[:, None].astype(np.int64), axis=1)[:, 0])
         for fold_coefficients, of in zip(coefficients, fold, strict=True)
     ]
     return np.stack(probabilities)
 
 
 def _fit_many(x: Floats, y: Floats, in_training: Bools, start: Floats, curvature: Floats) -> Floats:
-    """``(q, f)`` ridge logits on the rows ``kept (m, f)``, by steps with the inverse Hessian ``curvature``."""
+    """``(q, f)`` ridge logits on the rows ``kept (m, f)``, by steps with the inverse Hessian ``curvature``.
+
+    A step is extrapolated by the one before (Anderson 1965): those of a fit that lacks a category's only denials shrink
+    slowly.
+    """
     b = np.repeat(start[:, None], in_training.shape[1], axis=1)
     penalty = np.full((len(b), 1), RIDGE)
     penalty[0] = 0.0
     moving = np.arange(in_training.shape[1])
+    before: tuple[Floats, Floats] | None = None
     for _ in range(STEPS):
         rows_used = in_training if len(moving) == in_training.shape[1] else in_training[:, moving]
         score = -penalty * b[:, moving]
         for first in range(0, len(x), CACHED):
             rows = slice(first, first + CACHED)
-            residual = x[rows] @ b[:, moving]
-            expit(residual, out=residual)
+            residual = logistic(x[rows] @ b[:, moving])
             np.subtract(y[rows, None], residual, out=residual)
             residual *= rows_used[rows]
             score += x[rows].T @ residual
-        step = curvature @ score
-        b[:, moving] += step
-        moving = moving[~(np.abs(step).max(axis=0) <= SMALL)]
+        step = move = curvature @ score
+        if before is not None:
+            change = step - before[1]
+            share = (change * step).sum(axis=0) / np.maximum((change**2).sum(axis=0), 1e-300)
+            move = step - share * (before[0] + change)
+        b[:, moving] += move
+        open_ = ~(np.abs(step).max(axis=0) <= SMALL)
+        moving, before = moving[open_], (move[:, open_], step[:, open_])
         if not len(moving):
             return b
     for column in moving:
@@ -343,14 +358,17 @@ def expected_denials(design: Design, rung: int, folds: int, splits: int, rng: np
         fold = draw_folds(design.group, folds, many, rng)
     else:
         fold = draw_folds_of_clusters(design.group, design.cluster, folds, many, rng)
-    x = design.x[:, np.r_[0, design.first_control : design.widths[rung]]]
     reference = design.group == design.reference
     if _held_out_whole(fold, reference):
         return Expected(fold, folds, np.full(fold.shape, np.nan))
-    is_independent = independent(x[reference])
+    width = design.widths[rung]
+    columns = np.r_[0, design.first_control : width]
+    x = design.x[np.ix_(reference, columns)]
+    is_independent = independent(x)
     x = x if is_independent.all() else np.ascontiguousarray(x[:, is_independent])
-    fits = fit_without_folds(x[reference], design.y[reference], fold[:, reference], folds)
-    return Expected(fold, folds, predict(x, fits, fold))
+    fits = np.zeros((len(fold), width, folds))  # 0 for the columns that are left out: no rows are copied without them
+    fits[:, columns[is_independent]] = fit_without_folds(x, design.y[reference], fold[:, reference], folds)
+    return Expected(fold, folds, predict(design.x[:, :width], fits, fold))
 
 
 def aipw_effect(propensity: Propensity, expected: Expected, level: float) -> Estimate:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its part `stats` is loaded on first use: a spec is read without it
-from scipy.special import expit
+import scipy  # its parts are loaded on first use: a spec is read without them
 
 from tasks.methods.adjusted.algorithm.design import independent
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
@@ -21,6 +20,7 @@ from tasks.numerics.statistics.regression import (
     information,
     inverse,
     log_likelihood,
+    logistic,
     solve,
     standard_error,
 )
@@ -107,7 +107,7 @@ def fit_linear(y: Floats, x: Floats, cluster: Ints | None = None, absorbed: int 
     scores = x * residuals[:, None]
     cr1, clusters = None, 0
     if cluster is not None:
-        sums = cluster_sums(scores, cluster, int(cluster.max()) + 1)
+        sums = cluster_sums(x, residuals, cluster, int(cluster.max()) + 1)
         clusters = len(np.unique(cluster))
         cr1 = sandwich(bread, sums.T @ sums, cr1_factor(n, df, clusters))
     classical = bread * float(residuals @ residuals) / df
@@ -125,9 +125,11 @@ def cr1_factor(n: int, df: int, clusters: int) -> float:
     return math.nan if clusters < 2 else clusters / (clusters - 1) * (n - 1) / df
 
 
-def cluster_sums(scores: Floats, cluster: Ints, clusters: int) -> Floats:
-    """``(clusters, p)`` sums of the rows of each cluster."""
-    return np.column_stack([np.bincount(cluster, column, clusters) for column in scores.T])
+def cluster_sums(x: Floats, values: Floats, cluster: Ints, clusters: int) -> Floats:
+    """``(clusters, p)`` sums over the rows of each cluster of the columns of ``x (n, p)`` times ``values (n,)``."""
+    cells = (values, cluster, np.arange(len(values) + 1))
+    sums: Floats = scipy.sparse.csc_matrix(cells, shape=(clusters, len(values))) @ x
+    return sums
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -172,7 +174,7 @@ def fit_limit(x: Floats, y: Floats) -> LimitFit | None:
     rows, columns, steady = np.arange(len(y)), np.arange(x.shape[1]), np.ones(x.shape[1], np.bool_)
     b = np.zeros(x.shape[1])
     for passes in range(1, LIMIT_STEPS + 1):
-        p = expit(x @ b)
+        p = logistic(x @ b)
         matrix = information(x, p)
         step = solve(matrix, x.T @ (y - p))
         longest = float(np.abs(step).max())
@@ -328,7 +330,7 @@ def profile_interval(x: Floats, y: Floats, fit: FirthFit, column: int, level: fl
 
 def _at(x: Floats, y: Floats, b: Floats) -> _Point:
     index = x @ b
-    fitted = expit(index)
+    fitted = logistic(index)
     matrix = information(x, fitted)
     sign, determinant = np.linalg.slogdet(matrix)
     likelihood = log_likelihood(index, y) + 0.5 * float(determinant) if sign > 0 else -np.inf
@@ -447,7 +449,7 @@ def _change(coefficients: Floats, x: Floats, column: int, indicators: slice, sha
     base = x.copy()
     base[:, indicators] = 0.0
     index = base @ coefficients
-    off, on = expit(index), expit(index + coefficients[column])
+    off, on = logistic(index), logistic(index + coefficients[column])
     slope_off, slope_on = off * (1 - off), on * (1 - on)
     off_gradient, on_gradient = (share * slope_off) @ base, (share * slope_on) @ base
     on_gradient[column] = share @ slope_on

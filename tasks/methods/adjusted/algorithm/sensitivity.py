@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 import scipy  # its part `stats` is loaded on first use: a spec is read without it
+from scipy.special import stdtrit
 
 from tasks.numerics.arrays import Floats
 
@@ -33,7 +34,7 @@ class Estimate:
 
     def interval(self, level: float) -> tuple[float, float]:
         """Its interval by Student's t."""
-        half = float(scipy.stats.t.ppf((1 + level) / 2, self.df)) * self.se
+        half = float(stdtrit(self.df, (1 + level) / 2)) * self.se
         return self.value - half, self.value + half
 
 
@@ -56,7 +57,7 @@ def robustness_value(estimate: Estimate, alpha: float | None = None) -> float:
     """
     f = estimate.f
     if alpha is not None:
-        f -= float(scipy.stats.t.ppf(1 - alpha / 2, estimate.df - 1)) / math.sqrt(estimate.df - 1)
+        f -= float(stdtrit(estimate.df - 1, 1 - alpha / 2)) / math.sqrt(estimate.df - 1)
     return 0.0 if f <= 0 else (math.sqrt(f**4 + 4 * f**2) - f**2) / 2
 
 

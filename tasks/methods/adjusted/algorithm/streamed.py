@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit, log_expit
 
 from tasks.methods.adjusted.algorithm.design import Levels
 from tasks.methods.adjusted.algorithm.regressions import CollinearError, LinearFit, cr1_factor, sandwich
 from tasks.numerics.arrays import Floats, Ints
+from tasks.numerics.statistics.regression import log_likelihood, logistic
 
 # --------------------------------------------------------------------------------------------------------------------
 # Batches of rows that can be read again from the start, as often as an estimate needs a pass.
@@ -297,9 +297,9 @@ def added_up(batches: Batches, coefficients: Floats) -> Pass:
     n, likelihood, score, information = 0, 0.0, np.zeros(p), np.zeros((p, p))
     for batch in batches():
         linear = batch.x @ coefficients
-        fitted = expit(linear)
+        fitted = logistic(linear)
         n += len(linear)
-        likelihood += float(log_expit(np.where(batch.y > 0, linear, -linear)).sum())
+        likelihood += log_likelihood(linear, batch.y)
         score += batch.x.T @ (batch.y - fitted)
         half = batch.x * np.sqrt(fitted * (1 - fitted))[:, None]
         information += half.T @ half
@@ -363,7 +363,7 @@ def logit_effects(batches: Batches, coefficients: Floats, groups: Sequence[int])
     sums, meat, information = [_Sums(p) for _ in groups], Meat(p), np.zeros((p, p))
     for batch in batches():
         linear = batch.x @ coefficients
-        fitted = expit(linear)
+        fitted = logistic(linear)
         half = batch.x * np.sqrt(_slope(fitted))[:, None]
         information += half.T @ half
         meat.add(batch, batch.y - fitted)
@@ -385,9 +385,9 @@ def logit_effects(batches: Batches, coefficients: Floats, groups: Sequence[int])
 def _add(sums: Sequence[_Sums], batch: Batch, linear: Floats, coefficients: Floats, groups: list[int]) -> None:
     """Add a batch: each row as it would be in the reference group, and in each group."""
     base = linear - batch.x[:, groups] @ coefficients[groups]
-    without = expit(base)
+    without = logistic(base)
     for of, column in zip(sums, groups, strict=True):
-        inside = expit(base + coefficients[column])
+        inside = logistic(base + coefficients[column])
         change, slopes = inside - without, _slope(inside) - _slope(without)
         is_member = batch.x[:, column] == 1
         of.members += int(is_member.sum())

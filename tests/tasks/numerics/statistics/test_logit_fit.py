@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from scipy.special import expit, log_expit
 
 from tasks.methods.adjusted.algorithm.regressions import change, effect_of
-from tasks.numerics.arrays import Floats
-from tasks.numerics.statistics.regression import LogitFit, fit_logit, standard_error
+from tasks.numerics.arrays import Floats, Repeated
+from tasks.numerics.statistics.regression import LogitFit, fit_logit, log_likelihood, logistic, standard_error
 
 
 def errors(fit: LogitFit, x: Floats, y: Floats, cluster: np.ndarray | None = None) -> Floats:
@@ -99,3 +100,25 @@ def test_a_ridge_fit_of_separated_data_is_finite(data: tuple[Floats, Floats, np.
     fit = fit_logit(x, y, ridge=0.1)
     penalty = 0.1 * np.r_[0, fit.coefficients[1:]]
     np.testing.assert_allclose(x.T @ (y - fit.fitted), penalty, atol=1e-6)
+
+
+def test_columns_that_are_repeated_on_some_rows_are_fitted_as_a_matrix_of_them_is() -> None:
+    rng = np.random.default_rng(6)
+    x = np.column_stack([np.ones(500), rng.random(500) < 0.4, rng.normal(size=(500, 3))])
+    y = (rng.random(500) < expit(x @ [-1, 0.4, 0.5, 0, -0.3])).astype(np.float64)
+    repeated = Repeated(x, np.flatnonzero(x[:, 1]), np.array([2, 4]))
+    plain = np.hstack([x, x[:, [2, 4]] * x[:, [1]]])
+    np.testing.assert_array_equal(repeated[:], plain)
+    some = repeated.taken(slice(None, None, 3))
+    assert isinstance(some, Repeated)
+    np.testing.assert_array_equal(some[:], plain[::3])
+    one, other = fit_logit(repeated, y), fit_logit(plain, y)
+    np.testing.assert_allclose(one.coefficients, other.coefficients, atol=1e-12)
+    np.testing.assert_allclose(one.inverse, other.inverse, atol=1e-12)
+
+
+def test_the_logistic_and_the_likelihood_are_those_of_scipy() -> None:
+    index = np.array([-800.0, -40, -3, 0, 0.1, 38, 800])
+    np.testing.assert_allclose(logistic(index), expit(index), rtol=1e-14, atol=1e-300)
+    y = np.array([0.0, 1, 0, 1, 0, 1, 1])
+    assert log_likelihood(index, y) == pytest.approx(log_expit(np.where(y > 0, index, -index)).sum(), rel=1e-14)

@@ -49,6 +49,21 @@ def test_the_control_comparison_is_the_same_search_for_denied_reference_applican
     assert found[REFERENCE, REFERENCE].matched == 0
 
 
+@pytest.mark.parametrize("columns", [1, 2, 4])
+def test_the_search_finds_what_a_look_at_every_applicant_finds(columns: int) -> None:
+    rng = np.random.default_rng(columns)
+    of = Candidates(rng.integers(0, 6, (300, columns)) * 1.5, rng.random(300) < 0.4, rng.integers(0, 2, 300))
+    for (_, to_group), comparison in compared(of, most=4).items():
+        approved = np.flatnonzero(~of.denied & (of.group == to_group))
+        for place, row in enumerate(comparison.denied):
+            no_better = approved[(of.qualities[approved] <= of.qualities[row]).all(axis=1)]
+            distance = (np.abs(of.qualities[no_better] - of.qualities[row]) / of.widths).mean(axis=1)
+            order = np.argsort(distance, kind="stable")[:4]
+            assert comparison.number[place] == len(no_better)
+            assert comparison.nearest[place].tolist() == no_better[order].tolist()
+            np.testing.assert_allclose(comparison.distances[place], distance[order], rtol=1e-12)
+
+
 def test_a_change_of_units_changes_no_comparator_and_no_distance() -> None:
     rng = np.random.default_rng(5)
     plain = Candidates(rng.normal(size=(200, 3)), rng.random(200) < 0.4, rng.integers(0, 2, 200).astype(np.int32))

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from tasks.methods.adjusted.algorithm.expected import effect_on, odds_of_membership, rule_of
+from tasks.methods.adjusted.algorithm.expected import effect_on, error_of, odds_of_membership, rule_of
 from tasks.methods.adjusted.algorithm.parts import (
     Inside,
     Rules,
     Split,
+    _columns,
+    _cross_products,
     critical_values,
     parts_of,
     split_of_fifths,
@@ -124,6 +126,28 @@ def test_officers_of_one_part_have_an_error_by_officers():
     _, by_level = parts([0.0], cluster=cluster)
     _, alone = parts([0.0])
     assert all(by_level[level].se >= alone[level].se for level in alone)
+
+
+def test_the_error_by_clusters_is_that_of_the_influences_of_all_rows():
+    rng = np.random.default_rng(8)
+    n = 900
+    member, number, cluster = rng.random(n) < 0.4, rng.standard_normal(n), rng.integers(0, 40, n).astype(np.int32)
+    y = (rng.random(n) < expit(-0.5 + number + 3 * member * np.sin(cluster))).astype(float)
+    rule = rule_of(np.column_stack([np.ones(n), number]), y, ~member)
+    inside = Inside(1, effect_on(rule, member), odds_of_membership(rule.x, member, ~member), 0.02)
+    split = Split("half", ("a", "b"), (number > 0.2).astype(np.int32))
+    columns = list(_columns(rule, inside, [split], Rules()))
+    cross, errors = _cross_products(rule, [inside], columns, cluster)
+    for place, column in enumerate(columns):
+        inside_part, residual = split.code == column.level, y - rule.p0
+        influence = -rule.shifted(column.gradient)
+        influence += np.where(inside_part & member, (residual - column.mean) / column.n, 0)
+        taken_out = inside.odds * (residual - column.taken_out) / column.weight
+        influence -= np.where(inside_part & ~member, taken_out, 0)
+        assert cross[place, place] == pytest.approx(influence @ influence, rel=1e-12)
+        by_cluster = error_of(influence, inside_part & member, ~member, cluster).se
+        assert max(errors[place], np.sqrt(cross[place, place])) == pytest.approx(by_cluster, rel=1e-12)
+        assert errors[place] > 1.1 * np.sqrt(cross[place, place])
 
 
 def test_thirds_and_fifths_are_named_and_hold_what_they_say():

@@ -198,7 +198,7 @@ HELD = {
         "weights": 2432.325984,
         "overlap": 46.151074,
         "support": 141.699189,
-        "expected": 10281.272861,
+        "expected": 10281.272904,
         "aipw": 44.409667,
         "unmatched": 2.625633,
     }

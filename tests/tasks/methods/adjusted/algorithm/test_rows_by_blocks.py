@@ -32,7 +32,7 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """What counts as many rows, and what is summed at a time, is less than these."""
-    for module in (regression, examined, ladder, estimators, regressions):
+    for module in (regression, examined, ladder, regressions):
         monkeypatch.setattr(module, "MANY", 700)
     for module in (regression, design, ladder, estimators):
         monkeypatch.setattr(module, "BLOCK", 300)

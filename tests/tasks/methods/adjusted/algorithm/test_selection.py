@@ -257,3 +257,19 @@ def test_of_hinges_without_a_product_each_has_its_own_rows_and_spread() -> None:
     terms = ladder.Terms(factors, first, second, ("", "income above 2"), np.array([-1, 0]))
     count, spread, _ = ladder._spreads(terms)
     assert (count.tolist(), spread.tolist()) == ([3], pytest.approx([factors[1].std()]))
+
+
+def test_cross_products_by_levels_are_those_of_all_rows() -> None:
+    given = lender(additive)
+    rows = complete_rows(given)
+    design = build_design(given, rows, "squared")
+    terms = terms_of(design, given, rows.used, 1)
+    equation = replace(
+        ladder._denial(design, 1), rows=(keep := np.arange(N) % 3 > 0), x=design.x[keep], weight=design.y[keep] + 0.5
+    )
+    every = np.hstack([equation.x, terms.values(keep)])
+    plain = every.T @ (every * equation.weight[:, None])
+    np.testing.assert_allclose(ladder._products(equation, terms), plain, rtol=1e-9, atol=1e-8)
+    category, level = terms.levels
+    assert [terms.names[place] for place in category] == ["kind: y", "kind: z", "kind: x"]
+    assert sorted(np.unique(level)) == [0, 1, 2]
