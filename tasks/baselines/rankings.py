@@ -149,7 +149,7 @@ def needed(top: int, share: float, alpha: float) -> Longs:
     if failing(high_counts, share) <= alpha:
         return high_counts
     for _ in range(ROUNDS):
-        if (low_counts == high_counts).all():
+        if (high_counts - low_counts).sum() <= 1:
             break  # no alpha between the two needs other counts
         middle = 0.5 * (low + high)
         counts = unadjusted(top, share, middle)

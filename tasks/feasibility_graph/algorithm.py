@@ -481,7 +481,9 @@ def components(graph: FeasibilityGraph) -> tuple[Ints, Ints]:
         RuntimeError: If scipy does not number strong components so (it follows Pearce's algorithm, which does).
     """
     size = graph.size
-    links = csr_array((graph.distances, graph.indices, graph.indptr), shape=(size, size))  # only where edges are counts
+    # only where edges are counts; starts as wide as indices, or scipy widens all edges, and narrows them again
+    starts = graph.indptr.astype(np.int32) if len(graph.indices) < np.iinfo(np.int32).max else graph.indptr
+    links = csr_array((graph.distances, graph.indices, starts), shape=(size, size))
     weak = _weak(graph.indptr, graph.indices)
     strong = connected_components(links, directed=True, connection="strong")[1].astype(np.int32)
     if (np.repeat(strong, np.diff(graph.indptr)) < strong[graph.indices]).any():

@@ -4,8 +4,10 @@ import hashlib
 import json
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_type_hints
 
@@ -370,7 +372,7 @@ class Stage:
         # The last digits of a product depend on the number of threads: tables are the same bytes in every process. It
         # is not undone, as years in threads of one process would undo it for each other.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of libraries that a stage loads later
-        threadpool_limits(1, user_api="blas")
+        _limit_threads(len(sys.modules))
         key = self.key(inputs, settings, modules)
         rows = lake.storage.local / "tmp" / f"{self.name}-{key}-rows"
         with lake.lock(f"{self.name}-{key}"), drafts(lake.storage.local, rows) as growing:
@@ -409,6 +411,12 @@ class Stage:
         }
         written = {**content, "refusals": refusals, "validations": results}
         return lake.publish(self.name, key, written, {**produced.files, EXPECTATIONS: expectations}, record)
+
+
+@lru_cache(1)
+def _limit_threads(modules: int) -> None:  # noqa: ARG001 a new module may have brought another library
+    """Let linear algebra use one thread; once for so many loaded modules, as it looks through all libraries."""
+    threadpool_limits(1, user_api="blas")
 
 
 def hold(
@@ -457,8 +465,14 @@ def hold(
         {name: held_tables[name] for name in held_tables if name != REFUSALS.name},
         held_tables[REFUSALS.name],
         as_table(stage.name, results),
-        json.dumps({"stage": stage.name, "tables": kept_results}, indent=1).encode(),
+        _in_lines(stage.name, kept_results).encode(),
     )
+
+
+def _in_lines(stage: str, kept_results: Mapping[str, Any]) -> str:
+    """The results as JSON, a table a line: with an indent Python writes it five times as long."""
+    lines = ",\n".join(f" {json.dumps(name)}: {json.dumps(result)}" for name, result in kept_results.items())
+    return f'{{"stage": {json.dumps(stage)}, "tables": {{\n{lines}\n}}}}\n'
 
 
 def _own(

@@ -157,9 +157,9 @@ def _judged(
     number = content.num_rows if isinstance(content, pa.Table) else content.count_rows()
     wrong = _wrong_types(content.schema, declared)
     in_order = content.schema.names == [column.name for column in declared.columns]
-    suite = suites.of_schema(declared)
+    suite = [*suites.of_schema(declared)]
     if not wrong and in_order:
-        suite += suites.of_values(declared) if number else []
+        suite += suites.of_values(declared) if number else ()
         suite += [suites.of_rows(expected_rows or 0)] if expected_rows is not None or not number else []
     kept, results = _results(declared.name, content, suite)
     outcomes = _of_schema(content.schema, declared, wrong, results)

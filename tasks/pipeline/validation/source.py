@@ -4,8 +4,6 @@ This package alone imports Great Expectations (seconds of CPU time), with its te
 One suite runs at a time in a process. Scope: suites on tables. Suites themselves: ``suites``.
 """
 
-import json
-import logging
 import os
 import threading
 from collections.abc import Sequence
@@ -23,6 +21,7 @@ from great_expectations.util import convert_to_json_serializable
 from schemas.errors import InfrastructureError
 from tasks.pipeline.validation import duckdb_dialect
 from tasks.pipeline.validation.connections import Content, view
+from tasks.pipeline.validation.kept import record
 
 _LOCK = threading.RLock()
 os.register_at_fork(after_in_child=_LOCK._at_fork_reinit)  # type: ignore[attr-defined]  # as the standard library does
@@ -55,8 +54,6 @@ class LakeDatasource(SQLDatasource):  # type: ignore[misc]  # the library has no
 @cache
 def data_source() -> Any:
     """The data source of this process."""
-    for name in ("great_expectations", "great_expectations.data_context.types.base"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # results have its errors; it tells of a directory, too
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = {"globally": False}
     return context.data_sources.add_evenhand_duckdb(name="lake", connection_string=duckdb_dialect.URL)
@@ -119,30 +116,24 @@ def as_json(suite: Any, validation: Any) -> dict[str, Any]:
     What Great Expectations writes down of its own run (times, batches, identifiers) is left out. Its own JSON of both
     would take longer than to judge the table, as it copies every argument several times.
     """
-    content = {name: value for name, value in suite_of(suite.name, []).to_json_dict().items() if name != "id"}
-    content["expectations"] = [_configuration(expectation.configuration) for expectation in suite.expectations]
+    content = {**_empty_suite(), "name": suite.name}
+    content["expectations"] = [record(expectation.configuration).content for expectation in suite.expectations]
     results = [_without_values(result) for result in in_order(suite, validation.results)]
     kept = {"success": validation.success, "suite_name": suite.name, "statistics": dict(validation.statistics)}
     version = {"great_expectations_version": validation.meta["great_expectations_version"]}
     return {"suite": content, "result": {**kept, "results": results, "meta": version}}
 
 
+@cache
+def _empty_suite() -> dict[str, Any]:
+    """A suite without expectations as Great Expectations writes it."""
+    return {name: value for name, value in suite_of("none", []).to_json_dict().items() if name != "id"}
+
+
 def in_order(suite: Any, results: Sequence[Any]) -> list[Any]:
     """Results in the order of their suite, which Great Expectations does not keep."""
-    signs = [_sign(expectation.configuration) for expectation in suite.expectations]
-    return sorted(results, key=lambda result: signs.index(_sign(result.expectation_config)))
-
-
-def _sign(configuration: Any) -> str:
-    arguments = {name: value for name, value in configuration.kwargs.items() if name != "batch_id"}
-    return json.dumps([configuration.type, arguments], sort_keys=True, default=str)
-
-
-def _configuration(configuration: Any) -> dict[str, Any]:
-    """The configuration of an expectation as Great Expectations writes it, without the batch and identifiers."""
-    arguments = {name: value for name, value in configuration.kwargs.items() if name != "batch_id"}
-    written = {"type": configuration.type, "kwargs": convert_to_json_serializable(arguments)}
-    return {**written, "meta": configuration.meta or {}, "severity": configuration.severity.value}
+    signs = [record(expectation.configuration).sign for expectation in suite.expectations]
+    return sorted(results, key=lambda result: signs.index(record(result.expectation_config).sign))
 
 
 def _without_values(result: Any) -> dict[str, Any]:
@@ -156,7 +147,7 @@ def _without_values(result: Any) -> dict[str, Any]:
         counts["details"] = {name: value for name, value in counts["details"].items() if name in ("columns", "key")}
     return {
         "success": result.success,
-        "expectation_config": _configuration(result.expectation_config),
+        "expectation_config": record(result.expectation_config).content,
         "result": counts,
         "meta": result.meta,
         "exception_info": result.exception_info,

@@ -5,6 +5,7 @@ Expectations reads without this package. Scope: which expectations. What they co
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from schemas.table import Table
@@ -33,16 +34,20 @@ SQL_TYPES = {
     "binary": "BLOB",
 }
 """DuckDB's type of a declared one."""
+_TABLES = 1_000
+"""Declarations of which the expectations are kept: a worker judges the same ones for every partition."""
 
 
-def of_schema(declared: Table) -> list[Any]:
+@lru_cache(_TABLES)
+def of_schema(declared: Table) -> tuple[Any, ...]:
     """Expectations about names, order and types of columns; where one fails nothing else of the table is judged."""
     names = [column.name for column in declared.columns]
     types = {column.name: SQL_TYPES[column.type] for column in declared.columns}
-    return [expectation(ORDERED, {"column_list": names}), ours.ExpectTableColumnsToHaveTypes(types=types)]
+    return expectation(ORDERED, {"column_list": names}), ours.ExpectTableColumnsToHaveTypes(types=types)
 
 
-def of_values(declared: Table) -> list[Any]:
+@lru_cache(_TABLES)
+def of_values(declared: Table) -> tuple[Any, ...]:
     """Expectations about values: one for each kind of rule that the table has."""
     required = [column.name for column in declared.columns if not column.nullable]
     bounds = {column.name: limits for column in declared.columns if (limits := bounds_of(column))}
@@ -50,9 +55,11 @@ def of_values(declared: Table) -> list[Any]:
     suite = [ours.ExpectColumnsToHaveNoMissingValues(columns=required)] if required else []
     suite += [ours.ExpectColumnsToBeBetween(bounds=bounds)] if bounds else []
     suite += [ours.ExpectColumnsToBeInSets(value_sets=sets)] if sets else []
-    return suite + ([ours.ExpectTableKeyToBeUnique(columns=list(declared.key))] if declared.key else [])
+    suite += [ours.ExpectTableKeyToBeUnique(columns=list(declared.key))] if declared.key else []
+    return tuple(suite)
 
 
+@lru_cache(_TABLES)
 def of_rows(number: int) -> Any:
     """The expectation about the number of rows."""
     return expectation(ROW_COUNT, {"value": number})

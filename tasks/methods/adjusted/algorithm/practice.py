@@ -147,19 +147,25 @@ def counted(event: Bools, members: Bools, reference: Bools) -> tuple[int, int, i
     return events, int(members.sum()), of_reference, int(reference.sum())
 
 
-def impact_ratio(counts: tuple[int, int, int, int], level: float) -> Ratio:
-    """Share of a group over share of the reference group, with the score interval.
+def impact_ratios(counts: Sequence[tuple[int, int, int, int]], level: float) -> list[Ratio]:
+    """Share of a group over share of the reference group, with the score interval, many at once.
 
     Args:
         counts: events and people of the group, and of the reference group.
-        level: of the interval.
+        level: of the intervals.
     """
-    events, n, reference_events, reference_n = counts
-    if not (n and reference_n and reference_events):
-        return Ratio(math.nan, math.nan, math.nan, *counts, reason="undefined: nobody of the reference group")
-    pair = Pair(*(np.array([count], dtype=np.float64) for count in counts))
-    (low,), (high,) = ratio_bounds(pair, quantile((1 - level) / 2))
-    return Ratio((events / n) / (reference_events / reference_n), float(low), float(high), *counts)
+    numbers = np.array(counts, dtype=np.float64).reshape(-1, 4)
+    defined = np.asarray((numbers[:, 1:] > 0).all(axis=1), np.bool_)
+    low, high = np.full((2, len(counts)), math.nan)
+    if defined.any():
+        pair = Pair(*numbers[defined].T)
+        low[defined], high[defined] = ratio_bounds(pair, quantile((1 - level) / 2))
+    out = []
+    for of, is_defined, least, largest in zip(counts, defined, low, high, strict=True):
+        value = (of[0] / of[1]) / (of[2] / of[3]) if is_defined else math.nan
+        reason = "" if is_defined else "undefined: nobody of the reference group"
+        out.append(Ratio(value, float(least), float(largest), *of, reason=reason))
+    return out
 
 
 def odds_ratio(counts: tuple[int, int, int, int], level: float) -> Ratio:

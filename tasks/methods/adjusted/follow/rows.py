@@ -386,6 +386,8 @@ def disparities(followed: Followed) -> pa.Table:
     groups = groups_of(followed.memberships, ids, settings.protected)
     denied = ~followed.applications["favourable"].to_numpy(zero_copy_only=False)
     score = scores_of(followed)
+    scored = np.zeros(len(ids), np.bool_) if score is None else np.isfinite(score)
+    approvals = [] if score is None else [practice.approved_by_score(score, share) for share in practice.SHARES]
     numbers = [("score", "better", score), ("debt_to_income_ratio", "worse", debt_ratios(followed))]
     for p in settings.protected:
         grouped = groups[p.name]
@@ -401,12 +403,8 @@ def disparities(followed: Followed) -> pa.Table:
                 if values is not None:
                     smd = practice.standardised_difference(values, members, reference, settings.level)
                     rows.append(of_group | _standardised(name, higher, smd))
-            for share in practice.SHARES:
-                if score is None:
-                    break
-                scored, approved = np.isfinite(score), practice.approved_by_score(score, share)
-                counts = practice.counted(approved, members & scored, reference & scored)
-                ratio = practice.impact_ratio(counts, settings.level)
+            counts = [practice.counted(approved, members & scored, reference & scored) for approved in approvals]
+            for share, ratio in zip(practice.SHARES, practice.impact_ratios(counts, settings.level), strict=False):
                 rows.append(of_group | _ratio("adverse_impact_ratio", BY_SCORE, "better", share, ratio))
             odds = practice.odds_ratio(practice.counted(denied, members, reference), settings.level)
             rows.append(of_group | _ratio("odds_ratio", "denial", "worse", None, odds))

@@ -8,7 +8,7 @@ from scipy.stats import chi2_contingency
 from tasks.methods.adjusted.algorithm.practice import (
     approved_by_score,
     holm,
-    impact_ratio,
+    impact_ratios,
     mix_test,
     odds_ratio,
     share_of,
@@ -26,6 +26,10 @@ SOLAS_BY_QUANTILE = {
     0.9: 0.872340425531915,
 }
 """Share approved -> ratio, by ``adverse_impact_ratio_by_quantile`` of solas-ai 0.6.0 on the same scores."""
+
+
+def impact_ratio(counts, level):
+    return impact_ratios([counts], level)[0]
 
 
 def counts_of(event):
