@@ -336,9 +336,9 @@ class CandidateSearch:
         """One cut a segment that maximises the ratio, with no fewer approvals than by one cut.
 
         Expected losses may rise by the share ``loss``: of all ways to approve as many, one cut for all has the least.
-        The ratio is a fraction of two linear forms: Dinkelbach's method (1967) solves it by a few integer programmes. Often
-        many cuts have the best ratio: one more programme finds those with the least expected losses, as the solver would
-        take any of them, on another processor another one.
+        The ratio is a fraction of two linear forms: Dinkelbach's method (1967) solves it by a few integer programmes.
+        Often many cuts have the best ratio, and the solver takes any of them, on another processor others. One more
+        programme takes those with the least expected losses.
         """
         rows = np.flatnonzero(self.part == CHOOSE)
         scores, levels = self._segment_scores[rows], self._levels(candidate.segment)[rows]

@@ -77,11 +77,11 @@ def divergence(first: Floats, other: Floats, feature_of_column: Ints, features: 
 def incompleteness(attributions: Floats, change: Floats) -> Floats:
     """How far attributions ``(r, p)`` are from adding up to the change of the logit from the baseline, ``(r,)``.
 
-    |sum IG - change| / max(1, |change|), ``(r,)``: absolute for small changes and relative for large ones; 0 where it is
-    of rounding alone.
+    |sum IG - change| / max(1, |change|), ``(r,)``: absolute for small changes and relative for large ones. An error of
+    rounding alone is 0.
     """
     error = np.abs(attributions.sum(axis=1) - change) / np.maximum(1.0, np.abs(change))
-    return np.where(error > ROUNDING, error, 0.0)
+    return np.where(error <= ROUNDING, 0.0, error)
 
 
 def regimes(cec: Floats, flip: Floats, theta: float) -> Longs:
