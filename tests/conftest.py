@@ -59,7 +59,9 @@ def fingerprint(result: object) -> dict[str, float]:
     """A number of each field of a result, which moves when any of its values, names, shapes or places does.
 
     For results that are held to what they are: a sum of all values on a scale of logarithms, so that small values count
-    beside large ones, each with a weight of its own place. Equal to 1e-6 on another machine.
+    beside large ones, each with a weight of its own place. Equal to 1e-5 on any processor (OpenBLAS for Prescott,
+    Sandybridge, Haswell, Zen and SkylakeX, NumPy with AVX and without), unless a field counts or ranks rounding errors:
+    round such a field where it is made.
     """
     return {name: round(_weighted(part), 6) for name, part in _parts(result)}
 

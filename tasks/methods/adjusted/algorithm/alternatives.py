@@ -337,6 +337,8 @@ class CandidateSearch:
 
         Expected losses may rise by the share ``loss``: of all ways to approve as many, one cut for all has the least.
         The ratio is a fraction of two linear forms: Dinkelbach's method (1967) solves it by a few integer programmes.
+        Often many cuts have the best ratio, and the solver takes any of them, on another processor others. One more
+        programme takes those with the least expected losses.
         """
         rows = np.flatnonzero(self.part == CHOOSE)
         scores, levels = self._segment_scores[rows], self._levels(candidate.segment)[rows]
@@ -350,8 +352,9 @@ class CandidateSearch:
         for level in range(int(levels.max()) + 1):
             inside = scores[levels == level]
             if len(inside):
-                marks = np.unique(np.quantile(inside, np.linspace(0, 1, CUTS + 1)))
-                options += [(level, float(mark)) for mark in (*marks, _cut(scores, self.share), np.inf)]
+                marks = np.r_[np.quantile(inside, np.linspace(0, 1, CUTS + 1)), _cut(scores, self.share), np.inf]
+                different = np.unique((inside >= marks[:, None]).sum(axis=1), return_index=True)[1]
+                options += [(level, float(mark)) for mark in marks[different]]
         passes = np.array([(levels == level) & (scores >= mark) for level, mark in options], float)
         losses, approvals = passes @ (1 - scores), passes.sum(axis=1)
         of_member, of_other = passes @ member / member.sum(), passes @ other / other.sum()
@@ -361,15 +364,15 @@ class CandidateSearch:
             LinearConstraint(approvals[None, :], base.sum(), np.inf),
             LinearConstraint(losses[None, :], -np.inf, (1 + self.search.loss) * (1 - scores)[base].sum()),
         ]
+        least = partial(
+            milp,
+            integrality=np.ones(len(options)),
+            bounds=Bounds(0, 1),
+            options={"time_limit": SOLVER_SECONDS, "mip_rel_gap": 0.0},
+        )
         ratio, picked = float(base[member].mean() / base[other].mean()), None
         for _ in range(10):
-            solved = milp(
-                -(of_member - ratio * of_other),
-                constraints=limits,
-                integrality=np.ones(len(options)),
-                bounds=Bounds(0, 1),
-                options={"time_limit": SOLVER_SECONDS},
-            )
+            solved = least(ratio * of_other - of_member, constraints=limits)
             if solved.x is None:
                 return None
             chosen = solved.x > 0.5
@@ -379,6 +382,9 @@ class CandidateSearch:
             ratio, picked = better, chosen
         if picked is None:
             return None
+        keeps_ratio = LinearConstraint((of_member - ratio * of_other)[None, :], -1e-9, np.inf)
+        solved = least(losses, constraints=[*limits, keeps_ratio])
+        picked = picked if solved.x is None else solved.x > 0.5
         return {str(level): mark for (level, mark), is_picked in zip(options, picked, strict=True) if is_picked}
 
 

@@ -58,7 +58,7 @@ def robustness_value(estimate: Estimate, alpha: float | None = None) -> float:
     f = estimate.f
     if alpha is not None:
         f -= float(stdtrit(estimate.df - 1, 1 - alpha / 2)) / math.sqrt(estimate.df - 1)
-    return 0.0 if f <= 0 else (math.sqrt(f**4 + 4 * f**2) - f**2) / 2
+    return 0.0 if f <= 0 else 2 * f / (f + math.hypot(f, 2))  # the paper's (sqrt(f^4 + 4 f^2) - f^2) / 2 cancels out
 
 
 def bias(estimate: Estimate, confounder: Confounder) -> float:

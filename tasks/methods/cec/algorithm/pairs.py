@@ -32,6 +32,10 @@ EPSILON = 1e-8
 INCOMPLETE = 1e-3
 """Error of completeness, as in ``incompleteness``, that an attribution should not exceed."""
 
+ROUNDING = 1e-12
+"""Error of completeness up to which an attribution is exact: the rest is of rounding, and each processor rounds its own
+way."""
+
 REGIMES = ("A", "B", "C", "D")
 """Same prediction and reasons; same prediction, different reasons (hidden); different prediction; both differ."""
 
@@ -73,10 +77,11 @@ def divergence(first: Floats, other: Floats, feature_of_column: Ints, features: 
 def incompleteness(attributions: Floats, change: Floats) -> Floats:
     """How far attributions ``(r, p)`` are from adding up to the change of the logit from the baseline, ``(r,)``.
 
-    |sum IG - change| / max(1, |change|), ``(r,)``: absolute for small changes and relative for large ones.
+    |sum IG - change| / max(1, |change|), ``(r,)``: absolute for small changes and relative for large ones. An error of
+    rounding alone is 0.
     """
-    error: Floats = np.abs(attributions.sum(axis=1) - change) / np.maximum(1.0, np.abs(change))
-    return error
+    error = np.abs(attributions.sum(axis=1) - change) / np.maximum(1.0, np.abs(change))
+    return np.where(error <= ROUNDING, 0.0, error)
 
 
 def regimes(cec: Floats, flip: Floats, theta: float) -> Longs:

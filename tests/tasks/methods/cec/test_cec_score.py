@@ -97,8 +97,10 @@ def test_resampled_shares_scatter_around_the_share_as_resampled_rows_do(monkeypa
 
 
 def test_incompleteness_is_absolute_below_1_and_relative_above():
-    attributions = np.array([[0.2, 0.4], [6.0, 6.0]])
-    assert cec_score.incompleteness(attributions, np.array([0.5, 10.0])) == pytest.approx([0.1, 0.2])
+    attributions = np.array([[0.2, 0.4], [6.0, 6.0], [0.1, 0.2]])
+    error = cec_score.incompleteness(attributions, np.array([0.5, 10.0, 0.3]))
+    assert error == pytest.approx([0.1, 0.2, 0])
+    assert error[2] == 0 != 0.1 + 0.2 - 0.3  # rounding is no error
 
 
 def regime_by_hand(score, flip, theta):

@@ -337,14 +337,14 @@ HELD = {
     "drawn and refitted": {
         "findings": 2532.469598,
         "evidence": 12907.931813,
-        "tallies": 16138.585749,
+        "tallies": 15675.465912,
         "draws": 100.86577,
         "aggregates": 2342.344488,
     },
     "all pairs": {
         "findings": 2511.58451,
         "evidence": 12857.211958,
-        "tallies": 30532.857672,
+        "tallies": 29176.040596,
         "draws": 0.0,
         "aggregates": 2022.413755,
     },

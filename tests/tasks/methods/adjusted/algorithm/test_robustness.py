@@ -71,6 +71,11 @@ def test_a_confounder_as_strong_as_the_robustness_value_leaves_nothing(t, df):
         assert abs(t) < student.ppf(0.975, df - 1) * np.sqrt(df / (df - 1)) + 1e-9
 
 
+@pytest.mark.parametrize("se", [1e-8, 1e-17])
+def test_nothing_unseen_brings_an_estimate_without_error_to_zero(se):
+    assert robustness_value(Estimate(-0.5, se, 200)) == pytest.approx(1)
+
+
 def test_robustness_values_of_a_published_estimate():
     darfur = Estimate(0.09731582, 0.02325654, 783)
     assert robustness_value(darfur) == pytest.approx(0.13878, abs=5e-6)
