@@ -102,9 +102,9 @@ def attempts_before(audit: str, year: int, lake: str, value: str = "") -> int:
 # Expected CPU time and memory of an audit, before it is run.
 #
 # Between two runs of the same audit a stage lies on the line through the logarithms of rows and seconds. Beyond them it
-# grows from the nearest run as it was measured to grow. A stage that no run of the lake has is taken in the same way
-# from a table of several sizes, which `evenhand bench forecast --write` measures, scaled by groups and by how fast this
-# machine is. Beyond the table it goes on as between its last two sizes, up to ``BEND``. It is a guide, and no promise.
+# grows from the nearest run as in a table of several sizes, which `evenhand bench forecast --write` measures. A stage
+# that no run of the lake has is taken from the table, scaled by groups and by how fast this machine is. Beyond the
+# table it goes on as between its last two sizes, up to ``BEND``. It is a guide, and no promise.
 
 
 BEND: Final = 20_000
@@ -239,7 +239,7 @@ def expected_steps(
     speed, groups = yardstick_seconds() / measured.yardstick_seconds, group_count(spec) / measured.groups
     seconds = []
     for step in steps:
-        of_lake = _step_seconds(step, usable, spec, past)
+        of_lake = _step_seconds(step, usable, spec, past, shape=measured.of(spec))
         of_table = None if of_lake is not None else _step_seconds(step, usable, spec, measured.of(spec), goes_on=True)
         took = of_table or 0.0  # without both it is a step of milliseconds, or a stage of the user's own
         fixed = min(measured.fixed.get(step, 0.0), took)
@@ -249,8 +249,13 @@ def expected_steps(
 
 
 def _apart(runs: Sequence[Past], usable: int) -> tuple[Past, Past] | None:
-    """Two runs for a line through so many rows: the next larger one, or the largest, and one of far fewer rows."""
+    """Two runs for a line through so many rows: the next larger one, or the largest, and one of far fewer rows.
+
+    None where the largest is far smaller: the memory that a process was left with would then count as growth.
+    """
     by_rows = sorted(runs, key=lambda run: run.usable)
+    if usable > FURTHEST * by_rows[-1].usable:
+        return None
     high = next((run for run in by_rows if run.usable >= usable), by_rows[-1])
     low = next((run for run in reversed(by_rows) if run.usable * FURTHEST <= high.usable), None)
     return (low, high) if low is not None and low.usable <= usable else None
@@ -266,7 +271,13 @@ def _peak_mb(steps: Sequence[str], usable: int, runs: Sequence[Past]) -> float:
 
 
 def _step_seconds(
-    step: str, usable: int, spec: AuditSpec, runs: Sequence[Past], *, goes_on: bool = False
+    step: str,
+    usable: int,
+    spec: AuditSpec,
+    runs: Sequence[Past],
+    *,
+    shape: Sequence[Past] = (),
+    goes_on: bool = False,
 ) -> float | None:
     """CPU seconds of a step by runs of several sizes; None where none of them has it.
 
@@ -275,6 +286,7 @@ def _step_seconds(
         usable: rows of the audit.
         spec: of the audit, whose sampling bounds what some steps look at.
         runs: of several sizes.
+        shape: runs of the table, by which it grows beyond the sizes; by ``GROWTH`` where they do not have it.
         goes_on: whether beyond the sizes and below ``BEND`` it grows as between the last two, and not by ``GROWTH``.
     """
     sizes = {
@@ -289,7 +301,8 @@ def _step_seconds(
     nearest_rows, seconds = min((looked_at[low], looked_at[high]), key=lambda size: abs(math.log(size[0] / rows)))
     between = low_rows < rows < high_rows
     if high_rows == low_rows or not (between or goes_on) or min(low_seconds, high_seconds) <= 0:
-        return draws * seconds * grown(step, nearest_rows, rows)
+        at, to = (_step_seconds(step, size, spec, shape, goes_on=True) or 0.0 for size in (nearest_rows, rows))
+        return draws * seconds * (to / at if at and to else grown(step, nearest_rows, rows))
     exponent = math.log(high_seconds / low_seconds) / math.log(high_rows / low_rows)
     if between:
         return draws * seconds * float((rows / nearest_rows) ** exponent)
