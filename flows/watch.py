@@ -21,7 +21,7 @@ from flows.outcome.run_state import INSUFFICIENT, BreachError, announced, conclu
 from flows.partitions.part_spec import spec_to_audit
 from flows.runs.given import given_spec
 from flows.runs.record import is_published
-from schemas.audit.hmda import VintageChoice
+from schemas.audit.source import VintageChoice
 from schemas.errors import DataQualityError, InfrastructureError, IntegrityError, SpecError, TooLittleEvidenceError
 from schemas.vintages import Vintage, dataset_of
 from tasks.lake.store import Lake

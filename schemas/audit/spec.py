@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
 
-from schemas.audit import hmda
 from schemas.audit.causal import CausalGraph, is_order
 from schemas.audit.column import ColumnSpec
 from schemas.audit.expectations import FileOrList
@@ -19,7 +18,7 @@ from schemas.audit.limits import Bootstrap, Disclosure, Expected, Threshold, Ver
 from schemas.audit.methods import Methods, known_in
 from schemas.audit.model import Leakage, Model
 from schemas.audit.partition import ALL, By, Growth, Sampling, Size
-from schemas.audit.source import KeptRefusals, Source, name_of
+from schemas.audit.source import ACTION, APPROVED, DENIED, KeptRefusals, Source, name_of
 from schemas.bounds import Code, Seed, Strict
 from schemas.errors import Location, SpecError, nearest, raise_together
 from schemas.questions import DecisionWords, words_by_domain
@@ -458,7 +457,7 @@ class AuditSpec(Strict):
 
     def _of_actions(self) -> Iterator[SpecError]:
         """Actions of HMDA on the wrong side of the decision."""
-        for side, actions in (("favourable", hmda.DENIED), ("unfavourable", hmda.APPROVED)):
+        for side, actions in (("favourable", DENIED), ("unfavourable", APPROVED)):
             wrong = sorted(set(getattr(self.decision, side)) & actions)
             if self.codes_decide and wrong:
                 message = (
@@ -488,7 +487,7 @@ class AuditSpec(Strict):
     @property
     def codes_decide(self) -> bool:
         """Whether the decision holds HMDA's action codes; tables of other kinds may hold other codes."""
-        return self.decision.column == hmda.ACTION and self.source.kind in ("hmda", "synthetic")
+        return self.decision.column == ACTION and self.source.kind in ("hmda", "synthetic")
 
     @property
     def lender_name(self) -> str:

@@ -68,7 +68,7 @@ class ModelView:
     """For each model the logit from which it decides favourably; 0 for all if none is given."""
     favourable: Bools | None = None
     """``(n,)`` decisions, where they are not those of the logit (a post-processed model)."""
-    laid: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    shared: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What the problem of one protected attribute leaves for that of the next: nothing in it rests on groups."""
 
     def __post_init__(self) -> None:
@@ -392,11 +392,11 @@ class Waiting:
     """By a digest of what they were made from."""
 
     def take(self, key: bytes) -> NDArray[Any] | None:
-        """What an earlier decision maker left; whoever takes it takes it away."""
+        """The array of an earlier decision maker, which is then removed."""
         return self.arrays.pop(key, None)
 
     def keep(self, key: bytes, array: NDArray[Any]) -> None:
-        """Leave an array, where somebody follows and there is room."""
+        """Keep an array, where another decision maker follows and memory is left."""
         if self.is_open and array.nbytes + sum(other.nbytes for other in self.arrays.values()) <= MOST_BYTES:
             self.arrays[key] = array
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from flows.cli.options import bundled
-from schemas.audit.hmda import ACTION
+from schemas.audit.source import ACTION
 from schemas.errors import EvenhandError
 from tasks.ingest.hmda.canonical import CANONICAL, lacking
 from tasks.ingest.hmda.layouts import Outline, Recognised, begins_as_submission, outlined

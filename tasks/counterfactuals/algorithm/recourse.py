@@ -480,7 +480,11 @@ def nearest_permitted(values: Floats, candidates: Floats, actions: Actions, coun
     weight = np.where(actions.changeable, actions.weight, 1.0)
     permitted = Permitted(weight, actions.changeable, actions.direction, actions.lower, actions.upper)
     starts, targets = (np.ascontiguousarray(points, np.float64) for points in (values, candidates))
-    neighbours: Longs = _search_permitted(permitted, starts, targets, count)
+    if not len(targets):
+        return np.full((len(starts), count), NOBODY)
+    column = int(np.argmax(weight * targets.var(axis=0)))
+    number = np.argsort(targets[:, column], kind="stable")
+    neighbours: Longs = _search_permitted(permitted, starts, targets[number], number, column, count)
     return neighbours
 
 
@@ -510,25 +514,48 @@ def nearest_favoured(
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _search_permitted(permitted: Permitted, values: Floats, candidates: Floats, count: int) -> Longs:
+def _search_permitted(
+    permitted: Permitted, values: Floats, candidates: Floats, number: Longs, column: int, count: int
+) -> Longs:
+    """The search, outwards from a record's place among candidates in the order of one column.
+
+    It ends where the difference in that column alone is larger than the distance of the last one found.
+    """
     neighbours, far = np.full((values.shape[0], count), NOBODY), np.empty(count)
+    order = candidates[:, column].copy()
     for i in range(values.shape[0]):
         far[:] = np.inf
-        for c in range(candidates.shape[0]):
+        x = values[i, column]
+        after = np.searchsorted(order, x)
+        before = after - 1
+        while before >= 0 or after < order.shape[0]:
+            if after == order.shape[0] or (before >= 0 and x - order[before] <= order[after] - x):
+                c, before = before, before - 1
+            else:
+                c, after = after, after + 1
+            gap = order[c] - x
+            if permitted.weight[column] * gap * gap > far[count - 1]:
+                break
             squared = _squared(permitted, values[i], candidates[c], far[count - 1])
-            if squared == np.inf:
-                continue
-            place = count - 1
-            while place > 0 and far[place - 1] > squared:
-                far[place], neighbours[i, place] = far[place - 1], neighbours[i, place - 1]
+            place = count
+            while place > 0 and _precedes(squared, number[c], far[place - 1], neighbours[i, place - 1]):
                 place -= 1
-            far[place], neighbours[i, place] = squared, c
+            if squared < np.inf and place < count:
+                for at in range(count - 1, place, -1):
+                    far[at], neighbours[i, at] = far[at - 1], neighbours[i, at - 1]
+                far[place], neighbours[i, place] = squared, number[c]
     return neighbours
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _precedes(squared: float, number: int, other_squared: float, other: int) -> bool:
+    """Whether a candidate is nearer than another; of two as near the one with the lower number comes first."""
+    return squared < other_squared or (squared == other_squared and number < other)
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _squared(permitted: Permitted, x: Floats, y: Floats, limit: float) -> float:
-    """Squared distance of a candidate; ``inf`` where its place may not be taken, or it is not below the limit."""
+    """Squared distance of a candidate; ``inf`` where its place may not be taken, or it is above the limit."""
     squared = 0.0
     for j in range(x.shape[0]):
         delta = y[j] - x[j]
@@ -539,9 +566,9 @@ def _squared(permitted: Permitted, x: Floats, y: Floats, limit: float) -> float:
             if outside or delta * permitted.direction[j] < 0.0:
                 return np.inf
         squared += permitted.weight[j] * delta * delta
-        if squared >= limit:
+        if squared > limit:
             return np.inf
-    return squared if squared < limit else np.inf  # equal to a record as they may be, the first candidate stays
+    return squared
 
 
 # --------------------------------------------------------------------------------------------------------------------

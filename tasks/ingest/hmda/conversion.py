@@ -23,7 +23,7 @@ from fsspec import AbstractFileSystem
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from schemas.audit.hmda import HmdaPolicy, Treatment
+from schemas.audit.source import HmdaPolicy, Treatment
 from schemas.errors import DataQualityError, InfrastructureError, SuiteError
 from schemas.table import Table
 from schemas.tables.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS, SUBMITTED

@@ -5,21 +5,115 @@ standard expectation costs 8 to 9 ms whatever the rows, and a table has dozens o
 unexpected values of every column. Scope: counts and verdicts. Which expectations a table has: ``suites``.
 """
 
+import json
+import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from copy import copy, deepcopy
+from typing import Any, ClassVar, NamedTuple, Self
 
 import sqlalchemy as sa
 from great_expectations import expectations as library
+from great_expectations.compatibility.pydantic import PrivateAttr
 from great_expectations.core.metric_domain_types import MetricDomainTypes
 from great_expectations.core.metric_function_types import MetricPartialFunctionTypes
 from great_expectations.execution_engine import SqlAlchemyExecutionEngine
+from great_expectations.expectations.expectation import BatchExpectation
+from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
 from great_expectations.expectations.metrics.metric_provider import metric_partial, metric_value
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
+from great_expectations.util import convert_to_json_serializable
 from great_expectations.validator.metric_configuration import MetricConfiguration
 
 from tasks.pipeline.validation.connections import literal, quoted
-from tasks.pipeline.validation.kept import KeptExpectation
 from tasks.pipeline.validation.rows import not_in, outside, some_present
+
+for _name in ("great_expectations", "great_expectations.data_context.types.base"):
+    logging.getLogger(_name).setLevel(logging.CRITICAL)  # results have its errors; it tells of a directory, too
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Great Expectations makes expectations and their configurations again some eight times for each table and run. A worker
+# judges the same declarations for every partition, so ours are made once.
+
+
+class KeptConfiguration(ExpectationConfiguration):  # type: ignore[misc]  # the library has no types
+    """Type and arguments of an expectation; its copies share the expectations that they make, one a batch."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._shared: dict[Any, Any] = {}
+
+    def __deepcopy__(self, _: Any) -> Self:
+        """A copy for the batch; the other arguments do not change."""
+        copied = copy(self)
+        copied._kwargs = dict(self._kwargs)
+        return copied
+
+    def to_domain_obj(self) -> Any:
+        """The expectation of the batch in its arguments."""
+        batch = self._kwargs.get("batch_id")
+        if batch not in self._shared:
+            expectation = super().to_domain_obj()
+            expectation._made = self
+            self._shared[batch] = expectation
+        return self._shared[batch]
+
+    @property
+    def record(self) -> "Record":
+        """What is kept of it, the same for every batch."""
+        if "record" not in self._shared:
+            self._shared["record"] = _record(self)
+        content: Record = self._shared["record"]
+        return content
+
+
+class KeptExpectation(BatchExpectation):  # type: ignore[misc]  # the library has no types
+    """Makes its configuration and the list of its metrics once."""
+
+    _made: Any = PrivateAttr(default=None)
+    _dependencies: Any = PrivateAttr(default=(None, None))
+
+    @property
+    def configuration(self) -> Any:
+        """Type and arguments, which do not change."""
+        if self._made is None:
+            plain = super().configuration
+            facts = {name: getattr(plain, name) for name in ("meta", "notes", "description", "severity", "id")}
+            self._made = KeptConfiguration(plain.type, plain.kwargs, **facts)
+        return self._made
+
+    def get_validation_dependencies(self, execution_engine: Any = None, runtime_configuration: Any = None) -> Any:
+        """The metrics that it needs; every run requests them twice, for the same format of results."""
+        if self._dependencies[0] != runtime_configuration:
+            requested = deepcopy(runtime_configuration)  # the library adds to it
+            self._dependencies = requested, super().get_validation_dependencies(execution_engine, runtime_configuration)
+        return self._dependencies[1]
+
+
+class Record(NamedTuple):
+    """A configuration without the batch and identifiers."""
+
+    sign: str
+    """Type and arguments as text, which tell the expectations of a suite apart."""
+    content: dict[str, Any]
+    """As Great Expectations writes it."""
+
+
+def record(configuration: Any) -> Record:
+    """What is kept of a configuration."""
+    return configuration.record if isinstance(configuration, KeptConfiguration) else _record(configuration)
+
+
+def _record(configuration: Any) -> Record:
+    arguments = {name: value for name, value in configuration.kwargs.items() if name != "batch_id"}
+    content = {"type": configuration.type, "kwargs": convert_to_json_serializable(arguments)}
+    content |= {"meta": configuration.meta or {}, "severity": configuration.severity.value}
+    return Record(json.dumps([configuration.type, arguments], sort_keys=True, default=str), content)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Metrics: what Great Expectations counts of a table.
+
 
 _AGGREGATE = metric_partial(
     engine=SqlAlchemyExecutionEngine,

@@ -21,7 +21,7 @@ from great_expectations.util import convert_to_json_serializable
 from schemas.errors import InfrastructureError
 from tasks.pipeline.validation import duckdb_dialect
 from tasks.pipeline.validation.connections import Content, view
-from tasks.pipeline.validation.kept import record
+from tasks.pipeline.validation.expectations import record
 
 _LOCK = threading.RLock()
 os.register_at_fork(after_in_child=_LOCK._at_fork_reinit)  # type: ignore[attr-defined]  # as the standard library does

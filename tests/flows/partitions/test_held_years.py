@@ -8,7 +8,7 @@ from lake_of_runs import lake_of_runs
 from loans_by_year import BREACH, LACKING, ONE_SIDED, WITHIN, write_years, yearly_spec
 
 from flows.partitions.editions import held_years
-from schemas.audit.hmda import VintageChoice
+from schemas.audit.source import VintageChoice
 from schemas.errors import InfrastructureError
 from tasks.ingest.synthetic.algorithm.twin import TwinSettings
 from tasks.ingest.synthetic.twin_files import write

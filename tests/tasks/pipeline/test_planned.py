@@ -141,8 +141,8 @@ TOO_FEW = {
     f"{measure}_{suffix}"
     for measure in ("acf", "burden", "burden_at_k", "cost_over_face")
     for suffix in ("difference", "ratio", "size_matched_difference")
-} | {"infeasible_share_ratio"}
-"""Of which these few rows make no interval: nobody of the reference group has recourse."""
+} | {"infeasible_share_ratio", "completeness_error"}
+"""Of which these few rows make no interval: nobody of the reference group has recourse, and reasons are complete."""
 
 
 def test_what_is_planned_is_what_methods_declare(tmp_path: Path) -> None:

@@ -213,8 +213,8 @@ def _effect_at(design: Design, interaction_fit: _Fit, number: int, row: int, lev
     with_terms = np.zeros(width)
     with_terms[of] = b[width:]
     coefficients = np.stack([b[:width], with_terms])
-    off, more = (coefficients * own) @ members.T + (coefficients @ set_to)[:, None]
-    p1, p0 = logistic(off + b[column] + more), logistic(off)
+    off, terms = (coefficients * own) @ members.T + (coefficients @ set_to)[:, None]
+    p1, p0 = logistic(off + b[column] + terms), logistic(off)
     slopes = np.stack([p1 * (1 - p1), p0 * (1 - p0)])
     sums = (slopes @ members) * own + slopes.sum(axis=1)[:, None] * set_to
     gradient = np.concatenate([sums[0] - sums[1], sums[0, of]]) / len(members)

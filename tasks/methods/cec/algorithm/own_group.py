@@ -287,7 +287,7 @@ def listed(
     of: Bools | None = None,
     deep: Bools | None = None,
 ) -> tuple[Lists, ...]:
-    """The neighbours among some rows ``(n,)``, as ``lists`` says: listed once for several pairs of groups."""
+    """The neighbours among some rows ``(n,)``, as of ``lists``: listed once for several pairs of groups."""
     return lists(explained, tuple(view.index for view in views), among, depth, of, deep)
 
 
@@ -529,13 +529,13 @@ class Reasons:
             common = [group for group in groups if counts[group] >= RARE * (counts[group] + counts[self.reference])]
             deep = np.logical_or.reduce([self.sample.below(group) for group in common], initial=False)
         key = "lists", self.views[0].index.matching
-        kept: tuple[Lists, ...]
-        before, deep_before, kept = self.explained.laid.get(key, (~everyone, ~everyone, ()))
+        neighbours: tuple[Lists, ...]
+        before, deep_before, neighbours = self.explained.shared.get(key, (~everyone, ~everyone, ()))
         if (of & ~before).any() or (deep & ~deep_before).any():
             before, deep_before = of | before, deep | deep_before
-            kept = listed(self.explained, self.views, everyone, of=before, deep=deep_before)
-            self.explained.laid[key] = before, deep_before, kept
-        return kept
+            neighbours = listed(self.explained, self.views, everyone, of=before, deep=deep_before)
+            self.explained.shared[key] = before, deep_before, neighbours
+        return neighbours
 
     def draws(self, group: int, count: int, rng: np.random.Generator) -> tuple[Floats, str]:
         """The statistic of a group under relabelled groups, or none of it and why."""

@@ -212,10 +212,10 @@ def views(explained: ModelView, group: Ints, matching: Matching) -> tuple[View, 
     model_views = []
     for number, pool in enumerate(explained.pools):
         key = "view", number, matching.winsorise
-        if key not in explained.laid:
+        if key not in explained.shared:
             at = nearest.standardise(explained.financial, explained.financial_names, pool, matching.winsorise)
-            explained.laid[key] = at, reference_weights(at[pool], explained.label[pool])
-        at, weights = explained.laid[key]
+            explained.shared[key] = at, reference_weights(at[pool], explained.label[pool])
+        at, weights = explained.shared[key]
         index = nearest.index(at, explained.label, group, pool, matching)
         model_views.append(View(explained.models[number], explained.cut(number), index, weights))
     return tuple(model_views)

@@ -450,7 +450,7 @@ class DeepLists:
     @classmethod
     def of(cls, space: Space, members: int, settings: CstSettings, waiting: Waiting | None = None) -> "DeepLists":
         """Search ``q`` rows, so many of them members of the group, unless it was done for another decision maker."""
-        left = Waiting() if waiting is None else waiting
+        results = Waiting() if waiting is None else waiting
         many = len(space.numeric)
         depth = cls._depth(many, members, settings.k)
         search = (depth, settings.ties, settings.maximum_distance, space.overlap, space.divisor, space.shape)
@@ -458,13 +458,13 @@ class DeepLists:
         for coordinates in (space.numeric, space.nominal):
             content.update(coordinates.tobytes())
         key = content.digest()
-        if (listed := left.take(key)) is not None:
+        if (listed := results.take(key)) is not None:
             return cls(space, settings, listed)
         rows = np.arange(many)
         near = np.full((many, depth), -1, dtype=np.int16 if many < 2**15 else np.int32)
         for some, neighbours in in_batches(index(space, rows), space, depth, settings, exclude=rows):
             near[some] = neighbours.rows
-        left.keep(key, near)
+        results.keep(key, near)
         return cls(space, settings, near)
 
     @staticmethod

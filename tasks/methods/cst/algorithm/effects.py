@@ -545,17 +545,17 @@ def supports(frame: Frame, group_effects: GroupEffects) -> list[float]:
     """
     rows = np.sort(np.concatenate(group_effects.rows))
     member = frame.ground.group[rows] == group_effects.group
-    moved = None if group_effects.mover is None else group_effects.mover.counterfactuals
+    counterfactuals = None if group_effects.mover is None else group_effects.mover.counterfactuals
     content = hashlib.sha256(SUPPORT.encode() + frame.columns.values.tobytes())
-    for array in (rows, member, np.zeros(0) if moved is None else moved):
+    for array in (rows, member, np.zeros(0) if counterfactuals is None else counterfactuals):
         content.update(array.tobytes())
-    if (left := frame.ground.waiting.take(content.digest())) is not None:
-        shares: list[float] = left.tolist()
+    if (shares_before := frame.ground.waiting.take(content.digest())) is not None:
+        shares: list[float] = shares_before.tolist()
         return shares
     shares = [math.nan]
     for design in frame.designs:
         z = design.of(frame.columns.values[rows])
-        shares = regression.supports(z, member, None if moved is None else design.of(moved))
+        shares = regression.supports(z, member, None if counterfactuals is None else design.of(counterfactuals))
         if np.isfinite(shares).all():
             break
     frame.ground.waiting.keep(content.digest(), np.array(shares))

@@ -355,7 +355,7 @@ def _search_groups(
     The ``k`` best come first, or all where they are fewer; ``near`` has room for more, so that they are only told from
     the rest when it is full. ``bound`` is room to work in.
     """
-    sums, kept, worst, worst_key = np.empty(BLOCK), 0, furthest, NOBODY
+    sums, count, worst, worst_key = np.empty(BLOCK), 0, furthest, NOBODY
     for group in groups:
         if nominal[group] > _limit(worst, blocks.divisor):
             continue
@@ -377,14 +377,14 @@ def _search_groups(
                         distance = sums[i] / blocks.divisor
                         if not _before(distance, key, worst, worst_key):
                             continue
-                        near[kept], near_keys[kept] = distance, key
-                        kept += 1
-                        if kept == near.shape[0] or (kept == k and worst_key == NOBODY):
-                            worst, worst_key = _select(near, near_keys, kept, k)
-                            kept, limit = k, _limit(worst, blocks.divisor)
-    if kept > k:
-        _select(near, near_keys, kept, k)
-    return min(kept, k)
+                        near[count], near_keys[count] = distance, key
+                        count += 1
+                        if count == near.shape[0] or (count == k and worst_key == NOBODY):
+                            worst, worst_key = _select(near, near_keys, count, k)
+                            count, limit = k, _limit(worst, blocks.divisor)
+    if count > k:
+        _select(near, near_keys, count, k)
+    return min(count, k)
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

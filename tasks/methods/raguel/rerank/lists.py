@@ -442,6 +442,8 @@ class _Rows:
     """What the ratio of recourse costs needs."""
     bands: Longs | None
     """Of the column that gives the blocks their sizes."""
+    targets: dict[bytes, RowTargets] = field(default_factory=dict)
+    """By what may be changed, as ``Decided.resamples``."""
 
 
 def reranked(
@@ -520,7 +522,10 @@ def _of_case(
     """One decision maker and one protected attribute."""
     attributes = attributes_of(rows.maker, rows.columns, rows.encodings, settings.recourse, own_columns)
     space = space_of(rows.maker.inputs.x, attributes)
-    row_targets = _targets(rows, space, settings)
+    key = space.actions.changeable.tobytes()
+    if key not in rows.targets:
+        rows.targets[key] = _targets(rows, space, settings)
+    row_targets = rows.targets[key]
     group, reached = case.grouped.group[rows.listed], row_targets.targets.reached
     few = np.bincount(group[reached], minlength=int(group.max(initial=0)) + 1) < settings.raguel.fewest
     refusal = np.where(reached & few[group], str(Refusal.TOO_FEW_IN_CATEGORY), row_targets.refusal)
