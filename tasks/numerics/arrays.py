@@ -73,7 +73,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """``(n, p)`` a matrix of which some rows at a time are made: of many rows a number is held once, levels as codes.
+    """``(n, p)`` a matrix that is made some rows at a time: of many rows a number is held once, levels as codes.
 
     Made rows are the same to the last bit as those of an array that holds all of them.
     """

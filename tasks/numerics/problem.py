@@ -384,7 +384,7 @@ class Applicants:
 
 @dataclass
 class Waiting:
-    """Arrays that wait for the next decision maker, whose problems look at the same rows."""
+    """Arrays for the next decision maker, if its problems have the same rows."""
 
     is_open: bool = False
     """Whether another decision maker follows."""

@@ -548,7 +548,7 @@ def supports(frame: Frame, group_effects: GroupEffects) -> list[float]:
     counterfactuals = None if group_effects.mover is None else group_effects.mover.counterfactuals
     content = hashlib.sha256(SUPPORT.encode() + frame.columns.values.tobytes())
     for array in (rows, member, np.zeros(0) if counterfactuals is None else counterfactuals):
-        content.update(array.tobytes())
+        content.update(np.asarray(array).tobytes())
     if (shares_before := frame.ground.waiting.take(content.digest())) is not None:
         shares: list[float] = shares_before.tolist()
         return shares

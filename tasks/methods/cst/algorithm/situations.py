@@ -308,7 +308,7 @@ class SearchSpace:
         search = (length(self.settings), self.settings.ties, self.settings.maximum_distance, self.reference)
         content = hashlib.sha256(repr((*search, self.applicants.crossed)).encode())
         for array in (self.space.numeric, self.space.nominal, self.group):
-            content.update(array.tobytes())
+            content.update(np.asarray(array).tobytes())
         return content.digest()
 
     @cached_property
