@@ -129,6 +129,27 @@ def test_memory_lies_on_the_line_through_runs_of_the_lake_that_are_far_apart(spe
     assert expected.peak_mb == pytest.approx(600.0 + of_table, rel=0.01)
 
 
+@pytest.mark.usefixtures("half_as_fast")
+def test_memory_far_beyond_the_largest_run_grows_as_in_the_table(spec):
+    runs = [Past(rows, {}, {"detect cst": mb}) for rows, mb in ((100, 500.0), (1_000, 900.0))]
+    assert expected_cost(spec, ["detect cst"], 4_000, runs, TABLE).peak_mb == pytest.approx(
+        900 + 3_000 * 400 / 900, 0.01
+    )
+    of_table = (700.0 - 600.0) / 8_000
+    assert expected_cost(spec, ["detect cst"], 9_000, runs, TABLE).peak_mb == pytest.approx(
+        900 + 8_000 * of_table, 0.01
+    )
+
+
+@pytest.mark.usefixtures("half_as_fast")
+def test_beyond_the_runs_of_the_lake_a_step_grows_as_in_the_table_and_by_its_exponent_without(spec):
+    own = Past(1_000, {"detect cst": 5.0, "ablate": 1.0}, {})
+    assert expected_cost(spec, ["detect cst"], 9_000, [own], TABLE).cpu_seconds == pytest.approx(5.0 * 24.0 / 8.0)
+    empty = replace(TABLE, runs=(), full_runs=(Past(1_000, {}, {"ablate": 1.0}),))
+    grows = expected_cost(spec, ["ablate"], 9_000, [own], empty).cpu_seconds
+    assert grows == pytest.approx(grown("ablate", 1_000, 9_000), abs=0.1)
+
+
 def test_between_two_runs_of_the_lake_a_step_lies_on_the_line_of_their_logarithms(spec):
     large = replace(PAST, usable=4_000, cpu_seconds={"detect cst": 40.0})
     assert expected_cost(spec, ["detect cst"], 2_000, [PAST, large]).cpu_seconds == 20.0
