@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar, get_type_hints
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from schemas.artifact import Artifact, Partition
 from schemas.audit.expectations import OwnExpectation
@@ -372,7 +372,7 @@ class Stage:
         # The last digits of a product depend on the number of threads: tables are the same bytes in every process. It
         # is not undone, as years in threads of one process would undo it for each other.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of libraries that a stage loads later
-        _limit_threads(len(sys.modules))
+        _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
         key = self.key(inputs, settings, modules)
         rows = lake.storage.local / "tmp" / f"{self.name}-{key}-rows"
         with lake.lock(f"{self.name}-{key}"), drafts(lake.storage.local, rows) as growing:
@@ -414,9 +414,9 @@ class Stage:
 
 
 @lru_cache(1)
-def _limit_threads(modules: int) -> None:  # noqa: ARG001 a new module may have brought another library
-    """Let linear algebra use one thread; once for so many loaded modules, as it looks through all libraries."""
-    threadpool_limits(1, user_api="blas")
+def _libraries(modules: int) -> ThreadpoolController:  # noqa: ARG001 a new module may have brought another library
+    """The libraries with threads, which are looked for once for so many loaded modules: it takes milliseconds."""
+    return ThreadpoolController()
 
 
 def hold(

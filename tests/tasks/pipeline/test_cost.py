@@ -14,6 +14,7 @@ from conftest import loans, spec_of
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from tasks.in_memory import call_plainly
+from tasks.lake.store import Lake
 from tasks.pipeline import resources
 from tasks.pipeline.resources import cpu_seconds, measured
 from tasks.pipeline.stage import Produced
@@ -96,3 +97,13 @@ def test_a_stage_that_is_called_plainly_computes_on_one_thread_as_in_an_audit(tm
         call_plainly(plan(spec_of(tmp_path)).steps[:2], keep)
     assert threads
     assert set(threads) == {1}
+
+
+def test_every_stage_of_a_lake_computes_on_one_thread_whatever_was_set_between(tmp_path: Path) -> None:
+    loans(60).to_csv(tmp_path / "loans.csv", index=False)
+    step = plan(spec_of(tmp_path)).steps[0]
+    for number in range(3):  # from the second on no library is loaded for the first time
+        with threadpool_limits(2, user_api="blas"):
+            step.stage.run(Lake(tmp_path / f"lake {number}"), {}, step.settings, step.modules)
+            threads = {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+        assert threads == {1}
