@@ -47,8 +47,8 @@ CLASSES = ((0, 1_000), (1_000, 3_000), (3_000, 10_000), (10_000, 50_000), (50_00
 MIDDLE = CLASSES[1]
 WORKERS = (2, 16)
 """Of the estimates."""
-MOST_HOURS = {2: 12, 16: 2}
-"""Overnight, and two hours."""
+MOST_HOURS = {2: 8, 16: 2}
+"""A night, and two hours."""
 SOME_USABLE = 0.74
 """Share of the drawn rows with a decision, about."""
 KEPT_EVERY_S = 60
