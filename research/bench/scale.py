@@ -28,7 +28,7 @@ from schemas.errors import InfrastructureError
 from schemas.terms import ExitCode
 from tasks.ingest.synthetic.algorithm.twin import MEAN_ROWS, sizes
 from tasks.lake.store import Lake
-from tasks.pipeline.progress import PARTITIONS, stepped
+from tasks.pipeline.progress import stepped
 from tasks.pipeline.registry import validated
 
 ROWS, FEWEST = 2_000_000, 5_000
@@ -52,6 +52,7 @@ MOST_HOURS = {2: 8, 16: 2}
 SOME_USABLE = 0.74
 """Share of the drawn rows with a decision, about."""
 KEPT_EVERY_S = 60
+ROWS_AUDITED = "rows of partitions"
 AUDITED_ALONE, AUDITED_ALONE_QUICK = 5, 2
 """Partitions whose measures are compared after a kill."""
 BYTES_A_ROW = 2_500
@@ -93,6 +94,12 @@ class Asked:
         return validated(AuditSpec, yaml.safe_load((self.place / work.SPEC).read_text(encoding="utf-8")))
 
     @property
+    def rows_of_partitions(self) -> int:
+        """Rows of lenders with enough usable ones, and of `all`, about."""
+        of_lenders = sizes(self.rows)
+        return self.rows + int(of_lenders[of_lenders * SOME_USABLE >= self.minimum].sum())
+
+    @property
     def lake(self) -> Path:
         """The lake of all partitions."""
         return self.place / "lake"
@@ -105,9 +112,11 @@ class Journal:
     settings: Asked
     file: Path | None
     rows: list[Row] = field(default_factory=list)
-    partitions: int = 0
+    audited: dict[Path, int] = field(default_factory=dict)
+    """Rows by the record of the run."""
     added: Told | None = None
     written: float = 0.0
+    kept: int = 0
 
     def add(self, line: Row) -> Row:
         """Keep a row."""
@@ -116,11 +125,13 @@ class Journal:
         return line
 
     def look(self) -> None:
-        """Show how many partitions are audited, and write rows of these, at most once a minute."""
-        count = sum(1 for _ in self.settings.lake.glob("runs/*/manifest.json"))
-        stepped(PARTITIONS, count, int((sizes(self.settings.rows) * SOME_USABLE >= self.settings.minimum).sum()) + 1)
-        if self.file and self.added and count != self.partitions and time.monotonic() - self.written > KEPT_EVERY_S:
-            self.partitions, self.written = count, time.monotonic()
+        """Show how many rows are audited, and write rows of the partitions, at most once a minute."""
+        for manifest in {*self.settings.lake.glob("runs/*/manifest.json")} - {*self.audited}:
+            self.audited[manifest] = work.rows_of(manifest)
+        stepped(ROWS_AUDITED, sum(self.audited.values()), self.settings.rows_of_partitions)
+        new = len(self.audited) != self.kept
+        if self.file and self.added and new and time.monotonic() - self.written > KEPT_EVERY_S:
+            self.kept, self.written = len(self.audited), time.monotonic()
             partitions = work.partitions(self.settings.lake)
             about = [*_by_size(self.settings, partitions), *_estimated(self.settings, partitions, self.added, 0.0)]
             self.write([*self.rows, *about])

@@ -489,6 +489,12 @@ def partitions(lake: Path) -> list[Partition]:
     return [_partition(manifest) for manifest in manifests if manifest.get("partition")]
 
 
+def rows_of(manifest: Path) -> int:
+    """Rows of the partition that a run is about; 0 if it is about none."""
+    record = json.loads(manifest.read_bytes())
+    return int(next(stage_runs(record))["rows_in"]) if record.get("partition") else 0
+
+
 def disk_mb(folder: Path) -> float:
     """Megabytes of the files in a folder."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
