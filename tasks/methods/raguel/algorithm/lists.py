@@ -10,6 +10,7 @@ import numpy as np
 from fairlearn.postprocessing import ThresholdOptimizer
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.isotonic import IsotonicRegression
 
 from schemas.errors import SpecError
 from tasks.baselines.rankings import RANKINGS, fair_star
@@ -403,9 +404,14 @@ def decided(scores: Floats, label: Bools, group: Ints, constraint: Constraint, s
         constraint: What the groups are to have in common.
         seed: Of the decisions that are drawn.
     """
+    # Best thresholds lie at corners of the hull of a group's ROC curve, where its isotonic fit steps. One score does
+    # for all between two corners, and fairlearn looks at each distinct one in Python.
+    steps = np.empty(len(scores))
+    for of_group in (group == number for number in np.unique(group)):
+        steps[of_group] = IsotonicRegression().fit_transform(scores[of_group], label[of_group])
     model = ThresholdOptimizer(estimator=Scores(), constraints=constraint, prefit=True, predict_method="predict_proba")
-    model.fit(scores[:, None], label.astype(np.int64), sensitive_features=group)
-    predicted = model.predict(scores[:, None], sensitive_features=group, random_state=seed)
+    model.fit(steps[:, None], label.astype(np.int64), sensitive_features=group)
+    predicted = model.predict(steps[:, None], sensitive_features=group, random_state=seed)
     return np.asarray(predicted) > 0
 
 
