@@ -7,6 +7,7 @@ is set by the denial side of the decision: a price is compared among loans alone
 Bassett 1978; errors of quantiles as Greene 2012, section 7.3.
 """
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,9 +18,10 @@ import scipy
 
 from tasks.methods.adjusted.algorithm.design import Block, Control, Form, code_control, independent, renumbered
 from tasks.methods.adjusted.algorithm.estimators import few_clusters
-from tasks.methods.adjusted.algorithm.regressions import CollinearError, change, effect_of, fit_linear
+from tasks.methods.adjusted.algorithm.regressions import change, effect_of
 from tasks.methods.adjusted.algorithm.sensitivity import Estimate, robustness_value
-from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.methods.adjusted.algorithm.streamed import nested_fits
+from tasks.numerics.arrays import Bools, Column, Floats, Ints, Packed
 from tasks.numerics.statistics.regression import critical_value, fit_logit
 
 PRODUCT, DISCRETION = "product", "discretion"
@@ -93,13 +95,14 @@ def price_ladder(loans: Loans, form: Form, level: float, fewest: int, *, quantil
     for group in range(len(loans.groups)):
         if group == loans.reference or not (loans.group == group).any():
             continue
-        for rung in rungs_of(loans, group, form, fewest):
-            if not len(rung.y):
-                out.append(rung.effect)
-                continue
-            out.append(least_squares(rung, level))
-            if quantiles and rung.effect.primary:
-                out += quantile_rows(rung, level)
+        design = price_design(loans, group, form, fewest)
+        if not len(design.y):
+            out += design.rungs
+            continue
+        for rung, effect in zip(design.rungs, least_squares(design, level), strict=True):
+            out.append(effect)
+            if quantiles and rung.primary:
+                out += quantile_rows(design, rung, level)
     return out
 
 
@@ -119,19 +122,24 @@ def flag_ladder(loans: Loans, form: Form, level: float, fewest: int, events: int
             continue
         flags = [loans.price[side & np.isfinite(loans.price)] for side in (members, reference)]
         few = min(min(flag.sum(), len(flag) - flag.sum()) for flag in flags) < events
-        for rung in rungs_of(loans, group, form, fewest):
-            row, x, y = replace(rung.effect, estimator="logit", primary=False), rung.x, rung.y
-            if few and len(y):
-                yield replace(
-                    row, reason=f"{FEW_EVENTS}: fewer than {events} loans with it, or without it, on one side"
-                )
+        design = price_design(loans, group, form, fewest)
+        y, cluster, of_group = design.y, design.cluster, design.members if len(design.y) else members[:0]
+        for number, rung in enumerate(design.rungs):
+            row = replace(rung, estimator="logit", primary=False)
+            if not len(y):
+                yield row
                 break
-            fit = fit_logit(x, y) if len(y) else None
-            if fit is None or fit.separated:
-                yield row if fit is None else replace(row, reason=f"separated: {fit.separated}")
+            if few:
+                why = f"{FEW_EVENTS}: fewer than {events} loans with it, or without it, on one side"
+                yield replace(row, reason=why)
+                break
+            x = design.columns(number)
+            fit = fit_logit(x, y)
+            if fit.separated:
+                yield replace(row, reason=f"separated: {fit.separated}")
                 continue
-            reason = "; ".join(filter(None, (row.reason, few_clusters(rung.cluster, x[:, 1] == 1))))
-            of = effect_of(change(fit.coefficients, x[x[:, 1] == 1], 1, slice(1, 2)), fit, x, y, level, rung.cluster)
+            reason = "; ".join(filter(None, (row.reason, few_clusters(cluster, of_group))))
+            of = effect_of(change(fit.coefficients, x[of_group], 1, slice(1, 2)), fit, x, y, level, cluster)
             yield replace(row, value=of.value, low=of.low, high=of.high, se=of.se, reason=reason)
 
 
@@ -184,19 +192,31 @@ def loans_of(loans: Loans, inside: Bools) -> Loans:
 
 
 @dataclass(frozen=True)
-class PriceRung:
-    """Loans of one group and of the reference group on one rung."""
+class PriceDesign:
+    """Loans of one group and of the reference group, with the columns of all rungs."""
 
-    effect: PriceEffect
-    """Without a value; its reason remarks on the rung, or refuses the group where there is no row."""
+    rungs: tuple[PriceEffect, ...]
+    """Without values; reasons remark on the rung. A single one refuses a group that cannot be compared."""
     y: Floats
     """``(n,)`` price of the loans in use; none of a group that cannot be compared."""
     x: Floats
-    """``(n, p)`` intercept, membership of the group, controls."""
+    """``(n, p)`` intercept, membership of the group, controls; each rung has the first ones."""
+    widths: tuple[int, ...]
+    """Columns of each rung."""
     cluster: Ints | None = None
 
+    @property
+    def members(self) -> Bools:
+        """``(n,)`` loans of the group."""
+        of_group: Bools = self.x[:, 1] == 1
+        return of_group
 
-def rungs_of(loans: Loans, group: int, form: Form, fewest: int) -> Iterator[PriceRung]:
+    def columns(self, rung: int) -> Floats:
+        """Those of one rung."""
+        return np.ascontiguousarray(self.x[:, : self.widths[rung]])
+
+
+def price_design(loans: Loans, group: int, form: Form, fewest: int) -> PriceDesign:
     """The rungs of one group; a single one without rows where it cannot be compared."""
     members, reference = loans.group == group, loans.group == loans.reference
     priced = np.isfinite(loans.price)
@@ -210,6 +230,7 @@ def rungs_of(loans: Loans, group: int, form: Form, fewest: int) -> Iterator[Pric
         n_reference=int((complete & reference).sum()),
         filled=float(priced[members].mean()),
         filled_reference=float(priced[reference].mean()) if reference.any() else math.nan,
+        reason=lacking,
     )
     why = ""
     if not reference.any():
@@ -219,77 +240,83 @@ def rungs_of(loans: Loans, group: int, form: Form, fewest: int) -> Iterator[Pric
     elif min(base.n, base.n_reference) < fewest:
         why = f"{FEW_LOANS}: fewer than {fewest} loans with price and controls on one side"
     if why:
-        yield PriceRung(replace(base, reason="; ".join(filter(None, (why, lacking)))), np.zeros(0), np.zeros((0, 0)))
-        return
-    used = np.flatnonzero(complete)
-    y = loans.price[used]
-    cluster = None if loans.cluster is None else renumbered(loans.cluster[used])
-    columns = [np.ones((len(used), 1)), members[used][:, None].astype(np.float64)]
-    names: tuple[str, ...] = ()
-    last = len([block for block in loans.blocks if block.name != DISCRETION])
-    for rung, block in enumerate((None, *loans.blocks)):
-        note = ""
-        if block is not None:
-            coded = [_coded(control, complete, form) for control in block.controls]
-            varying = [part[:, part.std(axis=0) > 0] for part in coded]
-            columns += [part for part in varying if part.shape[1]]
-            names = (*names, block.name)
-            if block.name == PRODUCT and not sum(part.shape[1] for part in varying):
-                note = f"{ONE_PRODUCT}: every loan is of the same product"
-        x = np.hstack(columns)
-        reason = "; ".join(filter(None, (note, lacking)))
-        at = replace(base, rung=rung, blocks=names, primary=rung == last, reason=reason)
-        yield PriceRung(at, y, x[:, independent(x)], cluster)
-
-
-def _coded(control: Control, used: Bools, form: Form) -> Floats:
-    """Numbers as in the ladder of denials; each category but the commonest has an indicator, however rare it is."""
-    if control.kind == "number":
-        return code_control(control, np.zeros(len(used), np.bool_), used, form).columns
-    levels, at, counts = np.unique(control.values[used], return_inverse=True, return_counts=True)
-    indicators: Floats = (at[:, None] == np.delete(np.arange(len(levels)), int(np.argmax(counts)))).astype(np.float64)
-    return indicators
-
-
-def least_squares(rung: PriceRung, level: float) -> PriceEffect:
-    """The coefficient of the group with its error, and what an unseen column could do to it."""
-    base, cluster = rung.effect, rung.cluster
-    try:
-        fit = fit_linear(rung.y, rung.x, cluster)
-    except CollinearError as error:
-        return replace(base, reason="; ".join(filter(None, (base.reason, str(error)))))
-    value, se = float(fit.coefficients[1]), float(fit.se[1])
-    classical = float(np.sqrt(fit.classical[1, 1]))
-    half = critical_value(level, cluster) * se
-    df = math.inf if cluster is None else float(len(np.unique(cluster)) - 1)
-    few = few_clusters(cluster, rung.x[:, 1] == 1)
-    return replace(
-        base,
-        value=value,
-        low=value - half,
-        high=value + half,
-        se=se,
-        df=df,
-        rv=robustness_value(Estimate(value, classical, fit.df)) if classical > 0 else math.nan,
-        unseen=classical * math.sqrt(fit.df),
-        reason="; ".join(filter(None, (base.reason, few))),
+        return PriceDesign((_remarked(base, why),), np.zeros(0), np.zeros((0, 0)), (0,))
+    y = loans.price[complete]
+    columns = [Column(np.broadcast_to(1.0, len(y))), Column(members[complete], 1)]
+    rungs, ends = [base], [len(columns)]
+    for block in loans.blocks:
+        columns += itertools.chain.from_iterable(_coded(control, complete, form) for control in block.controls)
+        effect = replace(base, rung=len(rungs), blocks=(*rungs[-1].blocks, block.name))
+        is_single = block.name == PRODUCT and len(columns) == ends[-1]
+        rungs.append(_remarked(effect, f"{ONE_PRODUCT}: every loan is of the same product") if is_single else effect)
+        ends.append(len(columns))
+    judged = len([block for block in loans.blocks if block.name != DISCRETION])
+    x = Packed(tuple(columns)).dense()
+    is_independent = independent(x)
+    return PriceDesign(
+        tuple(replace(effect, primary=effect.rung == judged) for effect in rungs),
+        y,
+        x if is_independent.all() else x[:, is_independent],
+        tuple(int(is_independent[:end].sum()) for end in ends),
+        None if loans.cluster is None else renumbered(loans.cluster[complete]),
     )
 
 
-def quantile_rows(rung: PriceRung, level: float) -> Iterator[PriceEffect]:
-    """The same by quantiles."""
+def _remarked(effect: PriceEffect, *remarks: str) -> PriceEffect:
+    """The effect with further remarks before those that it has."""
+    return replace(effect, reason="; ".join(filter(None, (*remarks, effect.reason))))
+
+
+def _coded(control: Control, used: Bools, form: Form) -> list[Column]:
+    """Numbers as in the ladder of denials; each category but the commonest has an indicator, however rare it is."""
+    if control.kind == "number":
+        coded = code_control(control, np.zeros(len(used), np.bool_), used, form)
+        return list(itertools.compress(coded.parts, coded.varies))
+    codes = control.values[used].astype(np.int32)
+    counts = np.bincount(codes)
+    return [Column(codes, int(code)) for code in np.flatnonzero(counts) if code != counts.argmax()]
+
+
+def least_squares(design: PriceDesign, level: float) -> Iterator[PriceEffect]:
+    """The coefficient of the group on each rung with its error, and what an unseen column could do to it."""
+    cluster, n = design.cluster, len(design.y)
+    df = math.inf if cluster is None else float(len(np.unique(cluster)) - 1)
+    few = few_clusters(cluster, design.members)
+    fits = nested_fits(design.y, design.x, 1, design.widths, cluster)
+    for effect, width, fit in zip(design.rungs, design.widths, fits, strict=True):
+        if fit is None:
+            yield _remarked(effect, f"{n} rows are too few for {width} columns")
+            continue
+        half = critical_value(level, cluster) * fit.se
+        yield replace(
+            effect,
+            value=fit.value,
+            low=fit.value - half,
+            high=fit.value + half,
+            se=fit.se,
+            df=df,
+            rv=robustness_value(Estimate(fit.value, fit.classical, fit.df)) if fit.classical > 0 else math.nan,
+            unseen=fit.classical * math.sqrt(fit.df),
+            reason="; ".join(filter(None, (effect.reason, few))),
+        )
+
+
+def quantile_rows(design: PriceDesign, effect: PriceEffect, level: float) -> Iterator[PriceEffect]:
+    """The same by quantiles, on the rung of an effect."""
     for name, tau in QUANTILES.items():
-        row = replace(rung.effect, estimator=name, primary=False)
+        row = replace(effect, estimator=name, primary=False)
         many = f"too_many_loans: more than {MOST_LOANS:,}, for which no quantile is fitted"
-        fitted = quantile_fit(rung.y, rung.x, tau) if len(rung.y) <= MOST_LOANS else None
+        fitted = quantile_fit(design.y, design.columns(effect.rung), tau) if len(design.y) <= MOST_LOANS else None
         if fitted is None:
-            yield replace(row, reason=many if len(rung.y) > MOST_LOANS else "the quantile has no fit")
+            yield replace(row, reason=many if len(design.y) > MOST_LOANS else "the quantile has no fit")
             continue
         value, se = float(fitted[0][1]), float(fitted[1][1])
         half = critical_value(level) * se
         yield replace(row, value=value, low=value - half, high=value + half, se=se)
 
 
+SHARE_APART, FEWEST_APART = 0.5, 5
+"""Loans of a first fit, in units of p^(1/2) n^(2/3), where all loans are more than so many times as many."""
 ROUNDING: Final = 1e-11
 """Share of the largest price below which a residual is the rounding of zero."""
 
@@ -304,12 +331,10 @@ def quantile_fit(y: Floats, x: Floats, tau: float) -> tuple[Floats, Floats] | No
     none counts in f, since they are there by construction: 95 % intervals of the 90 % quantile with them cover 75 to
     95 %, without them 93 to 99 %. They have the larger weight of both.
     """
-    fit = scipy.optimize.linprog(-y, A_eq=x.T, b_eq=(1 - tau) * x.sum(axis=0), bounds=(0, 1), method="highs-ds")
-    if fit.status:
+    coefficients = quantile_coefficients(y, x, tau)
+    if coefficients is None:
         return None
-    coefficients = -np.asarray(fit.eqlin.marginals, dtype=np.float64)
-    residuals = y - x @ coefficients
-    residuals[np.abs(residuals) < ROUNDING * np.abs(y).max()] = 0.0
+    residuals = _residuals(y, x, coefficients)
     (n, p), off = x.shape, residuals[residuals != 0]
     if n <= p or not len(off):
         return None
@@ -331,6 +356,52 @@ def quantile_fit(y: Floats, x: Floats, tau: float) -> tuple[Floats, Floats] | No
     bread = np.linalg.pinv(x.T @ x)
     covariance = bread @ ((x * weights[:, None]).T @ x) @ bread * (n / (n - p))
     return coefficients, np.sqrt(np.diag(covariance))
+
+
+def quantile_coefficients(y: Floats, x: Floats, tau: float) -> Floats | None:
+    """``(p,)`` coefficients of a quantile regression by its dual programme; None without a fit.
+
+    Of many loans most lie surely above or below the fit, and a is 1 or 0 there. A fit of every so many-th loan tells
+    which, and the programme has the others alone (Portnoy and Koenker 1997, section 5). A loan that turns out to lie on
+    the other side comes back into it; once there is none, the fit is that of all loans.
+    """
+    n, p = x.shape
+    sums, some = (1 - tau) * x.sum(axis=0), round(SHARE_APART * math.sqrt(p) * n ** (2 / 3))
+    first = None
+    if FEWEST_APART * some < n:
+        few = slice(None, None, n // some)
+        first = quantile_coefficients(y[few], x[few], tau)
+    if first is None:
+        return _dual(y, x, sums)
+    residuals, nearest = y - x @ first, 2 * some
+    above, order = residuals > 0, np.argsort(np.abs(residuals))
+    open_ = np.zeros(n, np.bool_)
+    while True:
+        open_[order[:nearest]] = True
+        fit = _dual(y[open_], x[open_], sums - x[above & ~open_].sum(axis=0))
+        if open_.all():
+            return fit
+        if fit is None:  # too few are open for what the others leave
+            nearest *= 2
+            continue
+        residuals = _residuals(y, x, fit)
+        wrong = ~open_ & np.where(above, residuals < 0, residuals > 0)
+        if not wrong.any():
+            return fit
+        open_ |= wrong
+
+
+def _residuals(y: Floats, x: Floats, coefficients: Floats) -> Floats:
+    """``(n,)`` without the rounding of zero."""
+    residuals: Floats = y - x @ coefficients
+    residuals[np.abs(residuals) < ROUNDING * np.abs(y).max()] = 0.0
+    return residuals
+
+
+def _dual(y: Floats, x: Floats, sums: Floats) -> Floats | None:
+    """``(p,)`` marginals of the most of y'a with X'a = sums and a in [0, 1]."""
+    fit = scipy.optimize.linprog(-y, A_eq=x.T, b_eq=sums, bounds=(0, 1), method="highs-ds")
+    return None if fit.status else -np.asarray(fit.eqlin.marginals, dtype=np.float64)
 
 
 def higher_priced(spread: Floats, subordinate: Bools, jumbo: Bools, covered: Bools) -> Floats:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tasks.methods.adjusted.algorithm.design import Levels
+from tasks.methods.adjusted.algorithm.design import Levels, gram_of
 from tasks.methods.adjusted.algorithm.regressions import CollinearError, LinearFit, cr1_factor, sandwich
 from tasks.numerics.arrays import Floats, Ints
 from tasks.numerics.statistics.regression import log_likelihood, logistic
@@ -182,6 +182,70 @@ def fit_batches(batches: Batches) -> LinearFit:
         return LinearFit(refined, bread * squares / df, hc1, None, df)
     cr1 = sandwich(bread, by.meat, cr1_factor(n, df, by.clusters))
     return LinearFit(refined, bread * squares / df, hc1, cr1, df, by.clusters)
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """One coefficient of least squares."""
+
+    value: float
+    se: float
+    """Clustered (CR1), else robust (HC1)."""
+    classical: float
+    """Its error under equal variances."""
+    df: int
+    """Residual degrees of freedom."""
+
+
+def nested_fits(
+    y: Floats, x: Floats, column: int, widths: Sequence[int], cluster: Ints | None = None
+) -> list[Coefficient | None]:
+    """A coefficient as ``fit_linear`` has it, on the first columns of a matrix, for each of several numbers of them.
+
+    The cross products of all columns hold those of the first ones, so that all fits together take four passes. One
+    step of iterative refinement corrects what rounding of the cross products has cost.
+
+    Args:
+        y: ``(n,)`` outcome.
+        x: ``(n, p)`` columns, independent of each other.
+        column: Whose coefficient.
+        widths: How many columns each fit has.
+        cluster: ``(n,)`` cluster of each row, from 0 without gaps, for CR1.
+
+    Returns:
+        None where there are no more rows than columns.
+
+    Raises:
+        CollinearError: A column is a combination of those before it.
+    """
+    n, gram, moments = len(y), gram_of(x), x.T @ y
+    fitted = [place for place, width in enumerate(widths) if n > width]
+    breads = [inverse(gram[: widths[place], : widths[place]]) for place in fitted]
+    coefficients, directions = np.zeros((2, x.shape[1], len(fitted)))
+    for number, bread in enumerate(breads):
+        coefficients[: len(bread), number] = bread @ moments[: len(bread)]
+        directions[: len(bread), number] = bread[column]
+    remaining_moments = x.T @ (y[:, None] - x @ coefficients)
+    for number, bread in enumerate(breads):
+        coefficients[: len(bread), number] += bread @ remaining_moments[: len(bread), number]
+    residuals = y[:, None] - x @ coefficients
+    influence = (x @ directions) * residuals
+    fits: list[Coefficient | None] = [None] * len(widths)
+    for number, (place, bread) in enumerate(zip(fitted, breads, strict=True)):
+        df, scores = n - len(bread), influence[:, number]
+        if cluster is None:
+            variance = n / df * float(scores @ scores)
+        else:
+            sums = np.bincount(cluster, scores)
+            variance = cr1_factor(n, df, len(sums)) * float(sums @ sums)
+        squares = float(residuals[:, number] @ residuals[:, number])
+        fits[place] = Coefficient(
+            float(coefficients[column, number]),
+            float(np.sqrt(variance)),
+            float(np.sqrt(bread[column, column] * squares / df)),
+            df,
+        )
+    return fits
 
 
 def inverse(gram: Floats) -> Floats:

@@ -35,7 +35,7 @@ from tasks.methods.adjusted.tables import (
     PRICES,
     PRICING,
 )
-from tasks.numerics.arrays import Floats, Ints
+from tasks.numerics.arrays import Bools, Floats, Ints
 from tasks.preprocessing.columns import Grouped, groups_of
 
 LENDERS_DECISIONS = str(DecisionMaker.LENDER)
@@ -100,15 +100,23 @@ class Followed:
         numbers: Floats = self.made[name].to_numpy(zero_copy_only=False).astype(np.float64)
         return numbers
 
+    def coded(self, name: str) -> "tuple[Ints, np.ndarray[Any, Any]]":
+        """``(loans,)`` number of each loan's text in a column of codes, and these texts; empty where it is missing."""
+        if name not in self.made.column_names:
+            return np.zeros(self.made.num_rows, np.int32), np.array([""], dtype=object)
+        cells = self.made[name].fill_null("").combine_chunks().dictionary_encode()
+        codes: Ints = cells.indices.to_numpy(zero_copy_only=False)
+        return codes, cells.dictionary.to_numpy(zero_copy_only=False)
+
     def text(self, name: str) -> "np.ndarray[Any, Any]":
         """``(loans,)`` a column of codes; empty where it is missing."""
-        if name not in self.made.column_names:
-            return np.full(self.made.num_rows, "", dtype=object)
-        return np.array(self.made[name].fill_null("").to_pylist(), dtype=object)
+        codes, texts = self.coded(name)
+        return texts[codes]
 
-    def named(self, name: str) -> list[set[str]]:
-        """``(loans,)`` the columns that a cell lists, with commas between."""
-        return [set(text.split(",")) for text in self.text(name)]
+    def listed(self, name: str, column: str) -> Bools:
+        """``(loans,)`` whether a cell lists a column, with commas between."""
+        codes, texts = self.coded(name)
+        return np.array([column in text.split(",") for text in texts], np.bool_)[codes]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -120,22 +128,18 @@ def flow(followed: Followed) -> pa.Table:
     counts = _counts(followed.flows, "outcome", "n")
     rows = []
     for p in followed.settings.protected:
-        ends = counts[p.name]
-        applied = {group: _applied(of_group) for group, of_group in ends.items()}
-        for group, of_group in sorted(ends.items()):
-            fell = sum(of_group.get(outcome, 0) for outcome in FELL_OUT)
+        applied = {group: _applied(of_group) for group, of_group in counts[p.name].items()}
+        ends = {
+            group: of_group | {"fallout": sum(of_group.get(outcome, 0) for outcome in FELL_OUT)}
+            for group, of_group in sorted(counts[p.name].items())
+        }
+        for group, of_group in ends.items():
             for outcome in FLOW_OUTCOMES:
-                events = fell if outcome == "fallout" else of_group.get(outcome, 0)
+                events, theirs = (of.get(outcome, 0) for of in (of_group, ends.get(p.reference, {})))
                 identity = _identity(p.name, group) | {"outcome": outcome, "n": applied[group], "events": events}
                 if outcome in NO_APPLICATION:
                     rows += [identity] if events else []
                     continue
-                of_reference = ends.get(p.reference, {})
-                theirs = (
-                    sum(of_reference.get(o, 0) for o in FELL_OUT)
-                    if outcome == "fallout"
-                    else of_reference.get(outcome, 0)
-                )
                 if not (events or theirs):
                     continue
                 reference = None if group == p.reference else (theirs, applied.get(p.reference, 0))
@@ -210,7 +214,10 @@ def pricing(followed: Followed) -> pa.Table:
     amount = followed.number("loan_amount_usd")
     with np.errstate(divide="ignore", invalid="ignore"):
         outcomes |= {name: 100 * outcomes[name] / np.where(amount > 0, amount, np.nan) for name in PRICES[1:]}
-    remarks = [(prices.EXEMPT, followed.named("exempt")), (prices.UNREADABLE, followed.named("unreadable"))]
+    remarks = [
+        (remark, {outcome: followed.listed(name, outcome) for outcome in outcomes})
+        for remark, name in ((prices.EXEMPT, "exempt"), (prices.UNREADABLE, "unreadable"))
+    ]
     blocks, cluster = price_blocks(followed), price_clusters(followed)
     products, names = products_of(followed)
     for p in settings.protected:
@@ -226,9 +233,8 @@ def pricing(followed: Followed) -> pa.Table:
             loans = prices.Loans(price, **vars(grouped), blocks=blocks, cluster=cluster)
             form, level, fewest = settings.ladder.form, settings.level, settings.fewest
             of_all = prices.price_ladder(loans, form, level, fewest, quantiles=outcome == "rate_spread")
-            for remark, names_of in remarks:
-                concerned = np.array([outcome in some for some in names_of], np.bool_)
-                of_all = [prices.with_remark(effect, loans, remark, concerned) for effect in of_all]
+            for remark, concerned in remarks:
+                of_all = [prices.with_remark(effect, loans, remark, concerned[outcome]) for effect in of_all]
             for effect in of_all:
                 row = _price_row(p.name, grouped, outcome, effect)
                 rows.append(row | {"primary": outcome == "rate_spread" and _is_judged(effect)})
@@ -245,11 +251,8 @@ def credits_less(followed: Followed) -> Floats:
     amounts = followed.number("lender_credits")
     if not np.isfinite(amounts).any():
         return amounts
-    unknown = [
-        "lender_credits" in {*exempt, *unreadable}
-        for exempt, unreadable in zip(followed.named("exempt"), followed.named("unreadable"), strict=True)
-    ]
-    return np.where(np.isfinite(amounts) | np.array(unknown, np.bool_), 0.0 - amounts, 0.0)
+    unknown = followed.listed("exempt", "lender_credits") | followed.listed("unreadable", "lender_credits")
+    return np.where(np.isfinite(amounts) | unknown, 0.0 - amounts, 0.0)
 
 
 def without_loans(p: Protected, followed: Followed, lent: Collection[str]) -> Iterator[dict[str, Any]]:
@@ -285,8 +288,10 @@ def price_blocks(followed: Followed) -> tuple[Block, ...]:
     if "loan_purpose_raw" in product_names:
         product_names.remove("loan_purpose")
     controls = [_codes(name, followed.text(name)) for name in product_names]
-    if "application_month" in followed.made.column_names and (months := followed.text("application_month")).any():
-        controls.append(_codes("application quarter", np.array([quarter_of(month) for month in months], object)))
+    codes, months = followed.coded("application_month")
+    if any(months):
+        quarters = np.array([quarter_of(month) for month in months], dtype=object)
+        controls.append(_codes("application quarter", quarters[codes]))
     blocks = [Block(prices.PRODUCT, tuple(c for c in controls if np.isfinite(c.values).any()))]
     in_product = {*product_names, "loan_purpose"}
     with_flag = {name for block in settings.blocks for name in block.columns}
@@ -335,19 +340,18 @@ def price_clusters(followed: Followed) -> Ints | None:
 
 def products_of(followed: Followed) -> tuple[Ints, list[str]]:
     """``(loans,)`` number of the product, and the names of products."""
-    purpose = followed.text("loan_purpose_raw" if "loan_purpose_raw" in followed.made.column_names else "loan_purpose")
-    lien, line = followed.text("lien_status"), followed.text("open_end_line_of_credit")
-    names = [
-        ", ".join(
-            part
-            for part in (PURPOSES.get(a, str(a)), LIENS.get(b, str(b)), "line of credit" if c == "1" else "")
-            if part
-        )
-        or NOT_KNOWN
-        for a, b, c in zip(purpose, lien, line, strict=True)
-    ]
-    codes, distinct = pd.factorize(np.array(names, dtype=object), sort=True)
+    purpose = "loan_purpose_raw" if "loan_purpose_raw" in followed.made.column_names else "loan_purpose"
+    texts = pd.DataFrame({name: followed.text(name) for name in (purpose, "lien_status", "open_end_line_of_credit")})
+    of_loan, kinds = pd.factorize(pd.MultiIndex.from_frame(texts))
+    names = np.array([product_name(*kind) for kind in kinds], dtype=object)
+    codes, distinct = pd.factorize(names[of_loan], sort=True)
     return codes.astype(np.int32), list(map(str, distinct))
+
+
+def product_name(purpose: str, lien: str, line: str) -> str:
+    """The product of a loan with these codes, in words."""
+    parts = PURPOSES.get(purpose, purpose), LIENS.get(lien, lien), "line of credit" if line == "1" else ""
+    return ", ".join(filter(None, parts)) or NOT_KNOWN
 
 
 def flag_rows(

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from split_rows import cuts, drawn, split
 
 from tasks.methods.adjusted.algorithm.regressions import CollinearError, fit_linear
-from tasks.methods.adjusted.algorithm.streamed import fit_batches
+from tasks.methods.adjusted.algorithm.streamed import fit_batches, nested_fits
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -27,6 +27,20 @@ def test_any_split_gives_the_fit_in_one_piece(cuts, seed, clustered):
         else:
             assert_allclose(getattr(ours, name), getattr(one, name), rtol=1e-7, atol=1e-20)
     assert (ours.df, ours.clusters) == (one.df, one.clusters)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_fits_on_the_first_columns_are_those_of_each_alone(clustered):
+    whole = drawn(7)
+    cluster = np.unique(whole.cluster, return_inverse=True)[1].astype(np.int32) if clustered else None
+    widths = (2, 3, 3, whole.x.shape[1], len(whole.y))
+    fits = nested_fits(whole.y, whole.x, 1, widths, cluster)
+    assert fits[-1] is None, "no more rows than columns"
+    for width, fit in zip(widths[:-1], fits, strict=False):
+        one = fit_linear(whole.y, whole.x[:, :width], cluster)
+        theirs = one.coefficients[1], one.se[1], np.sqrt(one.classical[1, 1])
+        assert (fit.value, fit.se, fit.classical) == pytest.approx(theirs, rel=1e-9)
+        assert fit.df == one.df
 
 
 def test_columns_far_from_zero_cost_no_digits():
