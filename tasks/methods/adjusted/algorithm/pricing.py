@@ -315,8 +315,8 @@ def quantile_rows(design: PriceDesign, effect: PriceEffect, level: float) -> Ite
         yield replace(row, value=value, low=value - half, high=value + half, se=se)
 
 
-SHARE_APART, FEWEST_APART = 0.5, 5
-"""Loans of a first fit, in units of p^(1/2) n^(2/3), where all loans are more than so many times as many."""
+SHARE_APART, FEWEST_APART = 0.5, 4_000
+"""Loans of a first fit, in units of p^(1/2) n^(2/3), and those above which there is one."""
 ROUNDING: Final = 1e-11
 """Share of the largest price below which a residual is the rounding of zero."""
 
@@ -368,7 +368,7 @@ def quantile_coefficients(y: Floats, x: Floats, tau: float) -> Floats | None:
     n, p = x.shape
     sums, some = (1 - tau) * x.sum(axis=0), round(SHARE_APART * math.sqrt(p) * n ** (2 / 3))
     first = None
-    if FEWEST_APART * some < n:
+    if max(FEWEST_APART, 2 * some) < n:
         few = slice(None, None, n // some)
         first = quantile_coefficients(y[few], x[few], tau)
     if first is None:

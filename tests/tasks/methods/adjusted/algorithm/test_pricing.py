@@ -6,6 +6,7 @@ import pytest
 import statsmodels.api as sm
 from conftest import SHARED, fingerprint
 from priced_lenders import judged, lenders_loans
+from scipy.optimize import linprog
 from sklearn.linear_model import QuantileRegressor
 
 from tasks.methods.adjusted.algorithm.design import Block, Control
@@ -21,6 +22,7 @@ from tasks.methods.adjusted.algorithm.pricing import (
     flag_ladder,
     higher_priced,
     price_ladder,
+    quantile_coefficients,
     quantile_fit,
     with_remark,
 )
@@ -101,6 +103,19 @@ def test_a_quantile_is_that_of_the_primal_programme(tau):
     fit = quantile_fit(loans.price, x, tau)
     assert fit is not None
     assert fit[0] == pytest.approx(primal.coef_, abs=1e-9)
+
+
+@pytest.mark.parametrize("digits", [1, 12])
+@pytest.mark.parametrize("tau", [0.5, 0.9])
+def test_a_quantile_of_many_loans_is_the_best_of_all(tau, digits):
+    """Most loans are left out of the programme; with rounded prices several fits are as good."""
+    rng = np.random.default_rng(3)
+    x = np.column_stack([np.ones(5_000), rng.random(5_000) < 0.2, rng.normal(size=(5_000, 4))]).astype(float)
+    price = np.round(0.2 * x[:, 1] + x[:, 2] + rng.standard_exponential(5_000), digits)
+    sums = (1 - tau) * x.sum(axis=0)
+    every = linprog(-price, A_eq=x.T, b_eq=sums, bounds=(0, 1), method="highs-ds")
+    residuals = price - x @ quantile_coefficients(price, x, tau)
+    assert np.sum(residuals * (tau - (residuals < 0))) == pytest.approx(-every.fun - (1 - tau) * price.sum(), rel=1e-9)
 
 
 def test_intervals_of_a_high_quantile_cover_with_many_columns():
