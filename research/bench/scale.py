@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from flows.partitions.year_plan import expected_cost, expected_steps
+from flows.partitions.year_plan import Measured, expected_cost, expected_steps, yardstick_seconds
 from research.bench import timed_scale as work
 from research.bench.timed_scale import QUICK, YEAR, Kill, Partition, Told, chain, cluster, makespan, year
 from research.benchmark import Bench, Room, Row, against, apart, at_most, row, timed_row
@@ -176,6 +176,8 @@ def _measured(settings: Asked, journal: Journal) -> Iterator[Row]:
     yield from _read(settings, partitions)
     yield from _by_size(settings, partitions)
     yield from _estimated(settings, partitions, journal.added, cpu_s)
+    speed = yardstick_seconds() / Measured.shipped().yardstick_seconds
+    yield row(DRAWN, None, "this machine", found=f"{speed:.2f} times the CPU time of that of the shipped costs")
 
 
 def _estimated(settings: Asked, partitions: Sequence[Partition], added: Told, cpu_s: float) -> Iterator[Row]:
