@@ -173,7 +173,7 @@ def test_a_small_year_from_the_file_to_the_league() -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     rows = {each["what"]: each for each in found}
-    assert "partitions, 2 workers (processes)" in rows["backfill: every partition"]["found"]
+    assert rows["backfill: every partition"]["found"].endswith(" on 2 workers (processes)")
     assert rows["this machine"]["found"].endswith("the CPU time of that of the shipped costs")
     assert {rows[what]["met"] for what in ("backfill: every partition", "short report of a lender")} == {"met"}
     assert rows["partition `all`"]["rows"] == 10_000
