@@ -79,6 +79,12 @@ class Sampling(Strict):
         description="applicants outside the reference group that CST, CEC and GCFN query, for each protected "
         "attribute; more are sampled in proportion, 2,000 of a group at least",
     )
+    pool_rows: int | None = Field(
+        200_000,
+        ge=2_000,
+        description="rows of all groups that CST and CEC compare these applicants with; more are sampled in "
+        "proportion, a tenth of the number of a group at least; null: all",
+    )
     graph_rows: int = Field(
         50_000, ge=2_000, description="rows of the graph of FGCE, drawn five times where there are more"
     )

@@ -20,9 +20,10 @@ from tasks.detection import sampling
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.encoding import Columns, category_codes
 from tasks.numerics.problem import Applicants, Counterfactuals, FeasibilityGraph, Problem, Waiting
+from tasks.numerics.statistics.sampling import Asked
 from tasks.pipeline.method import ProblemTables
 from tasks.pipeline.registry import METHODS
-from tasks.preprocessing.columns import columns_of, groups_of
+from tasks.preprocessing.columns import Grouped, columns_of, groups_of
 from tasks.scoring import decider as scoring_decider
 from tasks.scoring.decider import decider
 
@@ -40,6 +41,8 @@ class Decided(NamedTuple):
     """None for a model that cannot be asked about others."""
     favourable: Bools
     """``(n,)``."""
+    of_all: pd.DataFrame
+    """The decisions by ``row_id``, on applicants outside a pool as well."""
 
 
 def imagined(
@@ -76,7 +79,8 @@ def imagined(
         decision = dict(zip(decided_on["row_id"].to_pylist(), decided_on["favourable"].to_pylist(), strict=True))
         favourable = np.array([decision[i] for i in applicable["row_id"].to_pylist()], dtype=bool)
     elif decided.maker == DecisionMaker.LENDER and generator == "nearest":
-        favourable = decided.favourable[_rows(applicable["other_row_id"], tables)]
+        of_others = decided.of_all.set_index("row_id")["favourable"].loc[applicable["other_row_id"].to_pylist()]
+        favourable = of_others.to_numpy(dtype=bool)
     return Counterfactuals(row, np.column_stack(values).astype(np.float64), favourable)
 
 
@@ -152,8 +156,7 @@ def asked_again(tables: ProblemTables, assumptions: GeneratorAssumptions) -> Gen
 def known(
     problems: Mapping[str, Problem],
     tables: ProblemTables,
-    favourable: Bools,
-    maker: str,
+    decisions: Decided,
     assumptions: GeneratorAssumptions,
     generator: GeneratorsGenerator | None,
     logged: tuple[str, ...] = (),
@@ -164,8 +167,7 @@ def known(
     Args:
         problems: By protected attribute.
         tables: Tables.
-        favourable: ``(n,)`` decisions.
-        maker: Who made them.
+        decisions: Of one decision maker.
         assumptions: How counterfactuals are made.
         generator: What makes them again; None if nothing can.
         logged: Columns that regressions take the logarithm of.
@@ -173,9 +175,10 @@ def known(
     """
     columns = replace(columns_of(tables.applicants, tables.encodings), logged=logged)
     decide = None
-    if maker == DecisionMaker.MODEL and assumptions.model is not None:
+    if decisions.maker == DecisionMaker.MODEL and assumptions.model is not None:
         decide = decider(assumptions.model, tables.models, tables.encodings, tables.decisions)
-    decided = Decided(maker if decide or maker == DecisionMaker.LENDER else None, favourable)
+    if decisions.maker != DecisionMaker.LENDER and decide is None:
+        decisions = decisions._replace(maker=None)
     out: dict[str, Problem] = {}
     protected = [p for p in assumptions.protected if p.name in problems]
     for p in sorted(protected, key=lambda p: len(p.columns)):
@@ -183,14 +186,14 @@ def known(
         single = {q.columns[0]: out[q.name] for q in reversed(protected) if len(q.columns) == 1 < len(p.columns)}
         applicants = Applicants(
             columns=columns,
-            favourable=favourable,
+            favourable=decisions.favourable,
             attribute_columns=p.columns,
             crossed=len(p.columns) > 1,
             singles=tuple(single[c] for c in p.columns) if all(c in single for c in p.columns) else (),
         )
         if assumptions.generator is not None:
             applicants = replace(
-                applicants, counterfactuals=imagined(tables, p, columns, decided, assumptions.generator, some)
+                applicants, counterfactuals=imagined(tables, p, columns, decisions, assumptions.generator, some)
             )
         if generator is not None and generator.knows(p.name):
             applicants = replace(
@@ -261,10 +264,10 @@ class Case:
 def cases(tables: ProblemTables, settings: ProblemSettings) -> Iterator[Case]:
     """One case for each decision maker with explained decisions, and each protected attribute; of the first draw."""
     if tables.draws == 1:
-        yield from _cases(tables, settings)
+        yield from _compared_with_pools(tables, settings)
         return
     all_groups = groups_of(tables.memberships, tables.ids, settings.protected)
-    for first in _cases(tables.of_draw(0), settings):
+    for first in _of_draw(tables, 0, settings):
         sample_note = as_sampled(len(first.ids), tables.features.num_rows)
         yield replace(
             first,
@@ -276,19 +279,68 @@ def cases(tables: ProblemTables, settings: ProblemSettings) -> Iterator[Case]:
 def later_cases(tables: ProblemTables, settings: ProblemSettings) -> Iterator[tuple[int, Case]]:
     """The same on every further draw of the rows, with its number from 0; one graph is in memory at a time."""
     for draw in range(1, tables.draws):
-        for case in _cases(tables.of_draw(draw), settings):
+        for case in _of_draw(tables, draw, settings):
             yield draw - 1, case
 
 
-def _cases(tables: ProblemTables, settings: ProblemSettings) -> Iterator[Case]:
+def _of_draw(tables: ProblemTables, draw: int, settings: ProblemSettings) -> Iterator[Case]:
+    of = tables.of_draw(draw)
+    groups = _groups(of, settings)
+    yield from _cases(of, settings, groups, sampling.asked_of(groups, of.ids, settings.sampling, settings.seed))
+
+
+def _compared_with_pools(tables: ProblemTables, settings: ProblemSettings) -> Iterator[Case]:
+    """The cases, with the rows of a pool by protected attribute alone where there are more than the settings allow.
+
+    With an attribute that crosses several columns are those of the single columns, on the same rows.
+    """
+    groups = _groups(tables, settings)
+    asked = sampling.asked_of(groups, tables.ids, settings.sampling, settings.seed)
+    most = settings.sampling.pool_rows if settings.sampling else None
+    pools = {name: None if most is None else sample.pool(most) for name, sample in asked.items()}
+    columns = {attribute.name: {*attribute.columns} for attribute in settings.protected}
+    whole = frozenset(name for name in groups if pools.get(name) is None)
+    if whole:
+        with_singles = {other for other in groups if any(columns[other] <= columns[name] for name in whole)}
+        cases_of_all = _cases(tables, settings, {name: groups[name] for name in groups if name in with_singles}, asked)
+        yield from (case for case in cases_of_all if case.attribute in whole)
+    for name, rows in pools.items():
+        if rows is not None:
+            pool = tables.of_rows(rows)
+            with_singles = {other for other in groups if columns[other] <= columns[name]}
+            groups_in_pool = {other: of for other, of in _groups(pool, settings).items() if other in with_singles}
+            asked_in_pool = {other: sample.among(rows) for other, sample in asked.items() if other in with_singles}
+            cases_in_pool = _cases(pool, settings, groups_in_pool, asked_in_pool, tables.decisions)
+            yield from (case for case in cases_in_pool if case.attribute == name)
+
+
+def _groups(tables: ProblemTables, settings: ProblemSettings) -> dict[str, Grouped]:
+    """The groups by protected attribute, of attributes with a member of the reference group."""
+    grouped = groups_of(tables.memberships, tables.ids, settings.protected)
+    return {name: grouped_rows for name, grouped_rows in grouped.items() if grouped_rows.compared}
+
+
+def _cases(
+    tables: ProblemTables,
+    settings: ProblemSettings,
+    groups: Mapping[str, Grouped],
+    asked: Mapping[str, Asked],
+    decisions: pa.Table | None = None,
+) -> Iterator[Case]:
+    """The cases of some protected attributes.
+
+    Args:
+        tables: Of all rows, of a pool, or of a draw.
+        settings: Of the problems.
+        groups: Of these rows, by attribute.
+        asked: The sample by attribute; of an attribute without one everybody is asked.
+        decisions: On all rows of the audit; None: ``tables`` has them.
+    """
     ids = tables.ids
     encoded = np.column_stack([tables.features[name].to_numpy() for name in tables.features.column_names[1:]])
     node, graph = _graph(tables)
-    grouped = groups_of(tables.memberships, ids, settings.protected)
-    groups = {name: grouped_rows for name, grouped_rows in grouped.items() if grouped_rows.compared}
-    applicants_to_query = sampling.asked_of(groups, ids, settings.sampling, settings.seed)
     generator = asked_again(tables, settings)
-    makers, waiting = decided(tables.decisions, settings.explain), Waiting()
+    makers, waiting = decided(tables.decisions if decisions is None else decisions, settings.explain), Waiting()
     for maker, frame in makers:
         waiting.is_open = maker != makers[-1][0]
         decision_frame = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
@@ -314,14 +366,16 @@ def _cases(tables: ProblemTables, settings: ProblemSettings) -> Iterator[Case]:
                 shared,
                 **vars(grouped_rows),
                 method_data=METHODS[settings.method].own(tables, maker, name),
-                sample=applicants_to_query.get(name),
+                sample=asked.get(name),
             )
             for name, grouped_rows in groups.items()
         }
         if tables.applicants.num_rows:
-            favourable = decision_frame["favourable"].to_numpy()
+            of_maker = Decided(maker, decision_frame["favourable"].to_numpy(), frame)
             some = None if settings.imagines_everybody else sampling.drawn(problems.values())
-            problems = known(problems, tables, favourable, maker, settings, generator, settings.logged, some)
+            if some is None and decisions is not None:  # tables of counterfactuals are about rows outside the pool, too
+                some = np.ones(len(ids), np.bool_)
+            problems = known(problems, tables, of_maker, settings, generator, settings.logged, some)
         for name, problem in problems.items():
             weights = None if problem.sample is None else problem.sample.weights
             yield Case(maker, name, ids, problem, sampling.said(problem), weights)

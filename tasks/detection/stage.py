@@ -74,7 +74,10 @@ def detect_settings(spec: AuditSpec, method: str) -> DetectSettings:
     reads = METHODS[method].reads
     generator = generator_of(spec, METHODS[method])
     overrides: dict[str, Any] = {"decision": None, "model": None, "causal_graph": CausalGraph(), "generator": generator}
-    overrides |= {"logged": (), "sampling": spec.sampling if METHODS[method].sampling == "sampled" else None}
+    sampling = spec.sampling if METHODS[method].sampling in ("sampled", "pool") else None
+    if sampling and METHODS[method].sampling == "sampled":
+        sampling = sampling.model_copy(update={"pool_rows": None})
+    overrides |= {"logged": (), "sampling": sampling}
     if APPLICANTS in reads:
         overrides["logged"] = tuple(name for name, column in spec.features().items() if column.scale == "log")
     if MODELS in reads:

@@ -313,6 +313,15 @@ class ProblemTables:
         )
         return replace(self, features=features, applicants=applicants, nodes=nodes, edges=edges)
 
+    def of_rows(self, rows: "np.ndarray[Any, np.dtype[np.bool_]]") -> "ProblemTables":
+        """Some rows ``(n,)`` with the decisions on them, of a problem without a graph; other tables stay whole."""
+        mask = pa.array(rows)
+        features, applicants = (
+            table.filter(mask) if table.num_rows else table for table in (self.features, self.applicants)
+        )
+        decisions = self.decisions.filter(pc.is_in(self.decisions["row_id"], features["row_id"].combine_chunks()))
+        return replace(self, features=features, applicants=applicants, decisions=decisions)
+
     @property
     def ids(self) -> "np.ndarray[Any, Any]":
         """``(n,)`` identifiers of the rows."""
@@ -380,9 +389,10 @@ class Method:
     """Tables of its own that its chapter of the report reads beside the measures."""
     verdict_measures: tuple[Judged, ...] = ()
     """The theories that it says something of, and by which measure."""
-    sampling: Literal["all", "sampled", "graph"] = "all"
-    """Beyond the limits of ``sampling``: everybody all the same; a sample of the complainants of each group, compared
-    with everybody (``sampling.queries``); or only the rows of the graph (``sampling.graph_rows``)."""
+    sampling: Literal["all", "sampled", "pool", "graph"] = "all"
+    """Beyond the limits of ``sampling``: everybody all the same; a sample of the complainants of each group
+    (``sampling.queries``), compared with everybody or with a pool of rows (``sampling.pool_rows``); or only the rows of
+    the graph (``sampling.graph_rows``)."""
     covering: frozenset[str] = frozenset()
     """Measures whose intervals cover as often as they say, by simulation; all others are descriptive."""
     comparable: frozenset[str] = frozenset()

@@ -54,7 +54,7 @@ METHOD = Method(
         (),
     ),
     of_reference=False,
-    sampling="sampled",
+    sampling="pool",
     verdict_measures=(Judged(Theory.MODEL_REASONS, "cec_above_own_group", refitted=True),),
     covering=frozenset({"cec_above_own_group"}),
     mitigations=("unconstrained", "dir", "correlation_remover", "hardt", "agarwal", "adversarial", "lagrangian", "cec"),

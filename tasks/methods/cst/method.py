@@ -47,7 +47,7 @@ METHOD = Method(
         "quantile": (MEDIATED, MEDIATED_DECISIONS),
     },
     of_reference=False,
-    sampling="sampled",
+    sampling="pool",
     verdict_measures=(
         Judged(Theory.CAUSAL_MODEL, "cst_effect"),
         Judged(Theory.SIMILAR_APPLICANTS, "st_effect", "beside", maker=DecisionMaker.LENDER),

@@ -83,7 +83,7 @@ def thresholds(hashed: Hashes, cell: Longs | Ints, sizes: Longs) -> Hashes:
 
 @dataclass(frozen=True)
 class Asked:
-    """Which of ``n`` rows are sampled, by group; the rows they are compared with are never sampled."""
+    """Which of ``n`` rows are sampled, by group, to be compared with all of these rows."""
 
     hashed: Hashes
     """``(n,)``"""
@@ -91,6 +91,8 @@ class Asked:
     """``(n,)`` number of the group of each row."""
     threshold: Hashes
     """``(g,)`` the largest hash that is asked of each group."""
+    members: Longs | None = None
+    """``(g,)`` members of each group in the file, where the rows are a pool that was drawn of it; None: these rows."""
 
     @classmethod
     def of(cls, hashed: Hashes, group: Ints, sizes: Longs) -> "Asked":
@@ -112,7 +114,8 @@ class Asked:
     def sizes(self) -> tuple[Longs, Longs]:
         """``(g,)`` sampled members (m), and members (N)."""
         groups = len(self.threshold)
-        return np.bincount(self.group[self.drawn], minlength=groups), np.bincount(self.group, minlength=groups)
+        of = np.bincount(self.group, minlength=groups) if self.members is None else self.members
+        return np.bincount(self.group[self.drawn], minlength=groups), of
 
     @cached_property
     def weights(self) -> Floats:
@@ -122,10 +125,32 @@ class Asked:
         row_weights: Floats = np.where(self.drawn, group_weights[self.group], 0.0)
         return row_weights
 
+    @property
+    def total(self) -> int:
+        """Rows of the file."""
+        return int(self.sizes[1].sum())
+
     def part(self, group: int) -> tuple[int, int]:
         """Number of sampled members of a group, and number of members."""
         sampled_sizes, of = self.sizes
         return int(sampled_sizes[group]), int(of[group])
+
+    def pool(self, most: int) -> Bools | None:
+        """``(n,)`` rows to compare with: ``most`` in all, in the shares of groups, with all who are asked.
+
+        The rows of a group with the smallest hashes, as asked ones are. A group has a tenth of ``most`` at least, or all
+        of its members. None where that leaves nobody out.
+        """
+        asked_sizes, of = self.sizes
+        sizes = np.maximum(allotted(of, most, most // 10), asked_sizes)
+        if (sizes >= of).all():
+            return None
+        is_in_pool: Bools = self.hashed <= thresholds(self.hashed, self.group, sizes)[self.group]
+        return is_in_pool
+
+    def among(self, rows: Bools) -> "Asked":
+        """The same sample among the rows of a pool ``(n,)``, which has all who are asked."""
+        return Asked(self.hashed[rows], self.group[rows], self.threshold, self.sizes[1])
 
 
 def design_variance(influence: Floats, sample_size: int, of: int) -> float:

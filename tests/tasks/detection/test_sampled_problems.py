@@ -141,6 +141,64 @@ def test_a_sampled_audit_is_measured_judged_and_told(audits: tuple[Tables, Table
     assert len(judged) == 1, "what is judged is found beside the number asked"
 
 
+@pytest.fixture(scope="module")
+def pools(tmp_path_factory: pytest.TempPathFactory) -> tuple[AuditSpec, Tables, Tables]:
+    """A sample compared with all rows, and one compared with a pool; race, purpose, and both crossed."""
+    place = tmp_path_factory.mktemp("loans")
+    loans().to_csv(place / "loans.csv", index=False)
+    methods = (
+        "{cst: {ks: [5], k: 5, null_permutations: 0, null_draws: 0, sensitivity: false, generator: nearest}, "
+        "cec: {relabelled_draws: 1, pairs: reference, theta_steps: 0}}"
+    )
+    protected = (
+        "[{name: race, columns: [race], groups: {white: [w], Black: [b]}, reference: white}, "
+        "{name: purpose, columns: [purpose], groups: {buy: [buy], again: [refinance]}, reference: buy}, "
+        "{name: both, columns: [race, purpose], reference: white and buy}]"
+    )
+    roles = {"columns__income__role": "financial", "columns__amount__role": "financial"}
+    spec = spec_of(place, methods=methods, protected=protected, bootstrap__draws="100", **roles)
+    compared_with_all = SMALL.model_copy(update={"pool_rows": None})
+    compared_with_pool = SMALL.model_copy(update={"pool_rows": 300})
+    return spec, computed(spec, compared_with_all), computed(spec, compared_with_pool)
+
+
+def test_the_same_people_are_compared_with_a_pool(pools: tuple[AuditSpec, Tables, Tables]) -> None:
+    spec, whole, pooled = pools
+    keys = ["method", "decision_maker", "protected_attribute", "row_id"]
+    assert len(spec.protected) == 3
+    pd.testing.assert_frame_equal(
+        whole["findings"].sort_values(keys)[[*keys, "group", "weight"]].reset_index(drop=True),
+        pooled["findings"].sort_values(keys)[[*keys, "group", "weight"]].reset_index(drop=True),
+    )
+    members = pooled["memberships"].set_index(["protected_attribute", "row_id"])["group"]
+    for attribute, rows in pooled["evidence"].groupby("protected_attribute"):
+        of_whole = whole["evidence"].query("protected_attribute == @attribute")
+        groups = members.loc[attribute].value_counts()
+        others = members.loc[attribute].loc[rows["other_row_id"].unique()].value_counts().reindex(groups.index)
+        assert (others <= np.maximum(np.ceil(groups * 300 / groups.sum()), 60)).all(), attribute
+        assert rows["other_row_id"].nunique() < of_whole["other_row_id"].nunique(), attribute
+    for name in ("tallies", "aggregates"):
+        rows, of_whole = (
+            tables[name].set_index(["method", "decision_maker", "protected_attribute", "group", "measure"])
+            for tables in (pooled, whole)
+        )
+        said, before = ({*zip(t.index, t["parameters"].map(_sampled), strict=True)} for t in (rows, of_whole))
+        assert said == before, "of how many they are a sample is of the file, not of the pool"
+
+
+def test_fewer_to_compare_with_make_an_effect_less_sure(pools: tuple[AuditSpec, Tables, Tables]) -> None:
+    _, whole, pooled = pools
+    race = "protected_attribute == 'race'"
+    narrow, wide = (_effect({**t, "aggregates": t["aggregates"].query(race)}, "st_effect") for t in (whole, pooled))
+    assert wide["se"] > narrow["se"]
+    assert wide["n"] == narrow["n"] == 60
+    assert wide["n_used"] < narrow["n_used"]
+
+
+def _sampled(parameters: str) -> str | None:
+    return json.loads(parameters).get("sampled")
+
+
 def _asked(tables: Tables) -> pd.DataFrame:
     return tables["findings"].query("method in ['cst', 'cec']")
 

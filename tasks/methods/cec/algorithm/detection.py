@@ -116,7 +116,7 @@ class Audited:
     """What all applicants handed in, but for columns that the groups are made of."""
     refit: Refit | None = None
     sample: Asked | None = None
-    """The rows of a sample that are matched; None: all. The rows that they are matched with are never sampled."""
+    """The rows of a sample that are matched; None: all."""
 
     def rows(self, group: int) -> Longs:
         """Queried members of a group, ascending."""

@@ -99,7 +99,9 @@ class Mover(NamedTuple):
         return float(change.sum()) / max(len(self.row), 1)
 
 
-def structural_variances(again: Again, movers: Sequence[Mover], group: Ints, rng: np.random.Generator) -> list[float]:
+def structural_variances(
+    again: Again, movers: Sequence[Mover], group: Ints, rng: np.random.Generator, learnt: int | None = None
+) -> list[float]:
     """Variance of each group's effect that the causal model's estimation adds.
 
     Args:
@@ -107,6 +109,7 @@ def structural_variances(again: Again, movers: Sequence[Mover], group: Ints, rng
         movers: One for each group.
         group: ``(n,)`` labels; each keeps its number of rows in a resample.
         rng: Draws resamples.
+        learnt: Rows that the causal model of the audit is fitted to; None: these.
     """
     if not movers:
         return []
@@ -117,7 +120,7 @@ def structural_variances(again: Again, movers: Sequence[Mover], group: Ints, rng
     for _ in range(REFITS):
         counterfactuals = again(rows, resample(group, size, rng))
         shifts.append([mover.shift(counterfactuals) for mover in looked])
-    variances = np.var(np.array(shifts), axis=0, ddof=1) * size / len(group)
+    variances = np.var(np.array(shifts), axis=0, ddof=1) * size / (learnt or len(group))
     return [float(variance) for variance in variances]
 
 
@@ -415,7 +418,8 @@ def with_refits(frame: Frame, effects: Sequence[GroupEffects], rng: np.random.Ge
     def again(rows: Longs, sample: Longs) -> Counterfactuals:
         return frame.of_columns(ask(rows, group, None, sample))
 
-    variances = structural_variances(again, [effect.mover for effect in structural if effect.mover], group, rng)
+    movers = [effect.mover for effect in structural if effect.mover]
+    variances = structural_variances(again, movers, group, rng, frame.sample.total if frame.sample else None)
     by_group = {effect.group: variance for effect, variance in zip(structural, variances, strict=True)}
     estimated = []
     for effect in effects:

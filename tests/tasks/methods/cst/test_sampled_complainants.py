@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from planted_situations import DIRECT, draw
+from planted_situations import DIRECT, MEDIATED, Lender, draw
+from scipy.stats import binom
 from test_effect_aggregates import found, problem
 
 from research.cst.bench import coverage
 from tasks.methods.cst.algorithm.effects import Frame, of_group
 from tasks.methods.cst.algorithm.situations import compare, lay
 from tasks.methods.cst.settings import CstSettings
-from tasks.numerics.problem import Problem
+from tasks.numerics.problem import Counterfactuals, Problem
 from tasks.numerics.statistics.sampling import Asked, hashes
 
 LENDER = draw(DIRECT, 3000, 11)
@@ -26,6 +27,55 @@ def asked_of(of: Problem, size: int, seed: int = 0) -> Asked:
 def sampled(of: Problem, size: int) -> Problem:
 
     return replace(of, sample=asked_of(of, size))
+
+
+def pooled(of: Problem, asked: Asked, most: int) -> Problem:
+    """The problem on a pool of about ``most`` rows; counterfactuals are those by the causal model of all rows."""
+    rows = asked.pool(most)
+    assert rows is not None
+    assert (rows | ~asked.drawn).all()
+    assert of.applicants is not None
+    columns, favourable = of.applicants.columns.rows(np.flatnonzero(rows)), of.applicants.favourable[rows]
+    imagined, number = of.applicants.counterfactuals, np.cumsum(rows) - 1
+    kept = rows[imagined.row]
+    counterfactuals = Counterfactuals(number[imagined.row[kept]], imagined.values[kept], None)
+    every, imagine = np.flatnonzero(rows), of.applicants.imagine
+
+    def again(some, labels, without, sample=None):
+        made = imagine(every[some], of.group, without, every if sample is None else every[sample])
+        return Counterfactuals(some, made.values, None)
+
+    changed = {"columns": columns, "favourable": favourable, "counterfactuals": counterfactuals, "imagine": again}
+    arrays = {name: getattr(of, name)[rows] for name in ("encoded", "group", "factual", "candidate")}
+    return replace(of, **arrays, applicants=replace(of.applicants, **changed), sample=asked.among(rows))
+
+
+def coverage_of_pools(lender: Lender, n: int, most: int, size: int, reps: int) -> dict[str, tuple[float, ...]]:
+    """By effect the bias, standard deviation, mean standard error and coverage of the truth on all members of a file.
+
+    Args:
+        lender: Whose decisions.
+        n: Rows of each file.
+        most: Rows of the pool.
+        size: Complainants.
+        reps: Files.
+    """
+    errors: dict[str, list[tuple[float, float, bool]]] = {}
+    for seed in range(reps):
+        drawn = draw(lender, n, 5_000 + seed)
+        direct, total, _ = drawn.truth
+        of = problem(drawn)
+        asked = Asked.of(hashes([str(row) for row in range(n)], seed), of.group, np.array([size, size]))
+        made, _ = found(pooled(of, asked, most), seed)
+        for name, truth in (("st", direct), ("cst", total), ("mediated", total - direct)):
+            effect = made[f"{name}_effect",]
+            error = effect.value - truth
+            errors.setdefault(name, []).append((error, effect.inference.se, abs(error) <= 1.96 * effect.inference.se))
+    out = {}
+    for name, rows in errors.items():
+        error, se, covered = np.array(rows, dtype=float).T
+        out[name] = (error.mean(), error.std(ddof=1), se.mean(), covered.mean())
+    return out
 
 
 @pytest.mark.parametrize("imagined", [True, False])
@@ -70,3 +120,11 @@ def test_samples_cover_what_all_complainants_say():
         assert each.sample == 200 < each.of
         assert 0.92 <= each.share <= 0.98, each
         assert each.spread == pytest.approx(each.error, rel=0.12), each
+
+
+def test_pools_cover_the_effects_on_all_members_of_the_file():
+    """Asked are 200 of about 680 members, and compared with 1,200 of 4,000 rows."""
+    for name, (bias, sd, se, covered) in coverage_of_pools(MEDIATED, 4_000, 1_200, 200, 30).items():
+        assert covered >= binom.ppf(0.01, 30, 0.95) / 30, name
+        assert abs(bias) < 2.6 * sd / 30**0.5 + 0.003, name
+        assert 0.65 < se / sd < 1.55, name
