@@ -142,11 +142,18 @@ def _wanted(spec: AuditSpec, methods: Sequence[Method]) -> Iterator[Step]:
     table_names = {table.name for method in methods for table in method.reads}
     if table_names & {table.name for table in connect.connect.writes}:
         yield Step("connect", connect.connect, connect.connect_settings(spec))
+    of_sample = all(
+        method.sampling in ("sampled", "pool") and not spec.methods.named(method.name).imagines_everybody
+        for method in methods
+        if registry.generator_of(spec, method) == "scm"
+    )
     for method in methods:
         made_by = registry.generator_of(spec, method)
         if made_by == "nearest" or (made_by == "scm" and spec.causal_graph.edges):
             matching = matching_of(spec.methods.named(method.name))
-            yield Step("generate", generate.generate, generate.generate_settings(spec, made_by, matching))
+            yield Step(
+                "generate", generate.generate, generate.generate_settings(spec, made_by, matching, of_sample=of_sample)
+            )
 
 
 def _own(spec: AuditSpec, method: Method) -> Iterator[Step]:

@@ -127,8 +127,10 @@ BY_GROUP: Final = frozenset(
 """Steps that do most of their work once a group; `evenhand bench forecast` prints how well that holds."""
 _OF_GRAPH: Final = ("connect", "ablate", "detect fgce")
 """Steps that look at ``sampling.graph_rows`` rows at most, and where there are more, five times."""
-_OF_QUERIES: Final = ("detect cst", "detect gcfn")
+_OF_QUERIES: Final = ("detect gcfn",)
 """Steps that query ``sampling.queries`` applicants outside the reference group at most, about half of the rows."""
+_OF_POOL: Final = ("detect cst", "detect cec")
+"""Steps that compare with ``sampling.pool_rows`` rows at most."""
 _DRAWS: Final = 5
 _STEEPEST: Final = 1.5
 """Exponent of rows beyond the sizes of the table, at most."""
@@ -347,6 +349,8 @@ def _looked_at(step: str, usable: int, spec: AuditSpec) -> int:
         return usable
     if step in _OF_QUERIES:
         return min(usable, 2 * spec.sampling.queries)
+    if step in _OF_POOL:
+        return min(usable, spec.sampling.pool_rows or usable)
     return min(usable, spec.sampling.graph_rows) if step in _OF_GRAPH else usable
 
 

@@ -22,9 +22,10 @@ from tasks.counterfactuals.algorithm import diagnostics
 from tasks.counterfactuals.algorithm.causal_checks import Check, GraphTest
 from tasks.counterfactuals.generators import Generator, Made, generator_of, outside
 from tasks.counterfactuals.stage_settings import GenerateSettings
+from tasks.numerics.arrays import Bools
 from tasks.numerics.encoding import Columns
 from tasks.pipeline.stage import Produced
-from tasks.preprocessing.columns import columns_of
+from tasks.preprocessing.columns import asked_of, columns_of
 from tasks.scoring.decider import Decide, decider
 
 NOISE = "noise of "
@@ -39,15 +40,26 @@ def generated(
     models: pa.Table,
     settings: GenerateSettings,
 ) -> Produced:
-    """One counterfactual, or a refusal with its reason, for every applicant and protected attribute with an effect."""
+    """As the stage: counterfactuals by protected attribute with an effect, and the checks of the assumptions."""
     columns, ids = columns_of(applicants, encodings), applicants["row_id"].to_numpy()
     generator = generator_of((applicants, encodings, memberships), decisions, settings)
     if generator is None:
         raise ValueError("no counterfactual is possible: the settings assume no causal graph")
     decide = decider(settings.model, models, encodings, decisions)
     declared = COUNTERFACTUALS.extended(_own(generator, columns))
+    samples = asked_of(generator.groups, ids, settings.queries, settings.seed)
+    asked: dict[str, Bools] = {}
+    for p in settings.protected:  # of a single attribute also those who are asked of an attribute that crosses it
+        crossing = [
+            samples[q.name].drawn for q in settings.protected if {*p.columns} <= {*q.columns} and q.name in samples
+        ]
+        if p.name in samples:
+            asked[p.name] = np.logical_or.reduce(crossing)
     generated_groups = [
-        members for p in settings.protected if generator.knows(p.name) for members in outside(generator, p.name)
+        members
+        for p in settings.protected
+        if generator.knows(p.name)
+        for members in outside(generator, p.name, asked.get(p.name))
     ]
     source, checks = _Applicants(generator.name, columns, ids), generator.checks()
     tables = {

@@ -72,6 +72,8 @@ class GenerateSettings(StageSettings):
     decision: Decision
     model: Model
     seed: int
+    queries: int | None
+    """Of the generator ``scm``, applicants of an attribute who are imagined, where all that read them ask a sample."""
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from tasks.numerics.problem import Applicants, Counterfactuals, FeasibilityGraph
 from tasks.numerics.statistics.sampling import Asked
 from tasks.pipeline.method import ProblemTables
 from tasks.pipeline.registry import METHODS
-from tasks.preprocessing.columns import Grouped, columns_of, groups_of
+from tasks.preprocessing.columns import Grouped, asked_of, columns_of, groups_of
 from tasks.scoring import decider as scoring_decider
 from tasks.scoring.decider import decider
 
@@ -286,7 +286,7 @@ def later_cases(tables: ProblemTables, settings: ProblemSettings) -> Iterator[tu
 def _of_draw(tables: ProblemTables, draw: int, settings: ProblemSettings) -> Iterator[Case]:
     of = tables.of_draw(draw)
     groups = _groups(of, settings)
-    yield from _cases(of, settings, groups, sampling.asked_of(groups, of.ids, settings.sampling, settings.seed))
+    yield from _cases(of, settings, groups, asked_of(groups, of.ids, _queries(settings), settings.seed))
 
 
 def _compared_with_pools(tables: ProblemTables, settings: ProblemSettings) -> Iterator[Case]:
@@ -295,7 +295,7 @@ def _compared_with_pools(tables: ProblemTables, settings: ProblemSettings) -> It
     With an attribute that crosses several columns are those of the single columns, on the same rows.
     """
     groups = _groups(tables, settings)
-    asked = sampling.asked_of(groups, tables.ids, settings.sampling, settings.seed)
+    asked = asked_of(groups, tables.ids, _queries(settings), settings.seed)
     most = settings.sampling.pool_rows if settings.sampling else None
     pools = {name: None if most is None else sample.pool(most) for name, sample in asked.items()}
     columns = {attribute.name: {*attribute.columns} for attribute in settings.protected}
@@ -312,6 +312,10 @@ def _compared_with_pools(tables: ProblemTables, settings: ProblemSettings) -> It
             asked_in_pool = {other: sample.among(rows) for other, sample in asked.items() if other in with_singles}
             cases_in_pool = _cases(pool, settings, groups_in_pool, asked_in_pool, tables.decisions)
             yield from (case for case in cases_in_pool if case.attribute == name)
+
+
+def _queries(settings: ProblemSettings) -> int | None:
+    return settings.sampling.queries if settings.sampling else None
 
 
 def _groups(tables: ProblemTables, settings: ProblemSettings) -> dict[str, Grouped]:

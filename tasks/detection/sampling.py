@@ -1,52 +1,20 @@
 """Sampled complainants of large problems, and results over repeated draws."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from schemas.audit.partition import Sampling, as_sampled
+from schemas.audit.partition import as_sampled
 from schemas.terms import Note
-from tasks.numerics.arrays import Bools, Floats, Longs
+from tasks.numerics.arrays import Bools, Floats
 from tasks.numerics.problem import Problem
 from tasks.numerics.results import Aggregate, Detected, Tally
-from tasks.numerics.statistics.sampling import FLOOR, Asked, allotted, hashes
 from tasks.preprocessing.columns import Grouped
 
 # --------------------------------------------------------------------------------------------------------------------
-# Who is asked in a large problem: a seeded sample of the complainants of each group, the same for every method.
-#
-# Scope: from the settings of an audit to ``Asked`` of each attribute. Drawing: ``tasks.numerics.statistics.sampling``.
-
-
-def asked_of(
-    groups: Mapping[str, Grouped], ids: "np.ndarray[Any, Any]", sampling: Sampling | None, seed: int
-) -> dict[str, Asked]:
-    """The sample by protected attribute, where it is not the whole group.
-
-    All groups but the reference group share ``sampling.queries``; of the reference group, of which some methods ask as
-    well, so many are asked at most. Which rows these are follows from their ids, and not from the decision maker.
-    """
-    if sampling is None:
-        return {}
-    partly = {}
-    for name, grouped in groups.items():
-        counts = _members(grouped)
-        is_other = np.arange(len(counts)) != grouped.reference
-        sizes = np.minimum(counts, sampling.queries)
-        sizes[is_other] = allotted(counts[is_other], sampling.queries, min(FLOOR, sampling.queries))
-        if (sizes < counts).any():
-            partly[name] = sizes.astype(np.int64)
-    if not partly:
-        return {}
-    hashed = hashes(ids.tolist(), seed)
-    return {name: Asked.of(hashed, groups[name].group, size) for name, size in partly.items()}
-
-
-def _members(grouped: Grouped) -> Longs:
-    return np.bincount(grouped.group, minlength=len(grouped.groups))
+# The sample of a problem, and who stands for how many: ``tasks.preprocessing.columns`` draws it.
 
 
 def drawn(several: Iterable[Problem]) -> Bools | None:
@@ -69,7 +37,7 @@ def said(problem: Problem) -> dict[int, str]:
 
 def weights(problem: Problem, all_groups: Grouped) -> Floats:
     """``(n,)`` how many rows of the audit each row of a draw represents: N/m of its group."""
-    counts = dict(zip(all_groups.groups, _members(all_groups).tolist(), strict=True))
+    counts = dict(zip(all_groups.groups, all_groups.sizes.tolist(), strict=True))
     of = np.array([counts[name] for name in problem.groups], dtype=np.float64)
     sampled_counts = np.bincount(problem.group, minlength=len(problem.groups))
     row_weights: Floats = (of / np.maximum(sampled_counts, 1))[problem.group]

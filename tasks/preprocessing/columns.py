@@ -14,8 +14,9 @@ from schemas.audit.model import TakenAs
 from schemas.audit.spec import Protected
 from schemas.terms import Kind
 from tasks.numerics import encoding
-from tasks.numerics.arrays import Floats, Ints
+from tasks.numerics.arrays import Floats, Ints, Longs
 from tasks.numerics.encoding import Columns, Scale, one_hot
+from tasks.numerics.statistics.sampling import FLOOR, Asked, allotted, hashes
 
 # --------------------------------------------------------------------------------------------------------------------
 # Group memberships by protected attribute, as arrays in the order of the rows.
@@ -36,6 +37,11 @@ class Grouped:
     def compared(self) -> bool:
         """Whether any rows exist to compare the groups with."""
         return self.reference >= 0
+
+    @property
+    def sizes(self) -> Longs:
+        """``(g,)`` members of each group."""
+        return np.bincount(self.group, minlength=len(self.groups))
 
 
 def groups_of(
@@ -76,6 +82,30 @@ def codes_of(
         names = sorted(all_names[code] for code in np.unique(codes))
         number = np.array([names.index(name) if name in names else -1 for name in all_names], np.int32)
         yield number[codes], tuple(names)
+
+
+def asked_of(
+    groups: Mapping[str, Grouped], ids: "np.ndarray[Any, Any]", queries: int | None, seed: int
+) -> dict[str, Asked]:
+    """The sample of a large problem by protected attribute, where it is not the whole group.
+
+    All groups but the reference group share ``queries``; of the reference group, of which some methods ask as well, so
+    many are asked at most. Which rows these are follows from their ids, and not from the decision maker.
+    """
+    if queries is None:
+        return {}
+    partly = {}
+    for name, grouped in groups.items():
+        counts = grouped.sizes
+        is_other = np.arange(len(counts)) != grouped.reference
+        sizes = np.minimum(counts, queries)
+        sizes[is_other] = allotted(counts[is_other], queries, min(FLOOR, queries))
+        if (sizes < counts).any():
+            partly[name] = sizes.astype(np.int64)
+    if not partly:
+        return {}
+    hashed = hashes(ids.tolist(), seed)
+    return {name: Asked.of(hashed, groups[name].group, size) for name, size in partly.items()}
 
 
 def without_copies(applications: pa.Table, copied_rows: pa.Table) -> pa.Table:

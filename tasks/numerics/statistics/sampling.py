@@ -138,8 +138,8 @@ class Asked:
     def pool(self, most: int) -> Bools | None:
         """``(n,)`` rows to compare with: ``most`` in all, in the shares of groups, with all who are asked.
 
-        The rows of a group with the smallest hashes, as asked ones are. A group has a tenth of ``most`` at least, or all
-        of its members. None where that leaves nobody out.
+        The rows of a group with the smallest hashes, as asked ones are. A group has a tenth of ``most`` at least, or
+        all of its members. None where that leaves nobody out.
         """
         asked_sizes, of = self.sizes
         sizes = np.maximum(allotted(of, most, most // 10), asked_sizes)
