@@ -128,13 +128,16 @@ class Size(NamedTuple):
     """Those of them that methods ask, at most, by ``sampling``."""
     graph: int
     """Those of them that are in a feasibility graph, at most, by ``sampling``."""
+    pool: int
+    """Those of them that are compared with, at most, by ``sampling``."""
 
     @classmethod
     def of(cls, rows: int, sampling: Sampling | None) -> "Size":
         """Size of an audit of so many rows."""
         if sampling is None:
-            return cls(rows, rows, rows)
-        return cls(rows, min(rows, sampling.queries), min(rows, sampling.graph_rows))
+            return cls(rows, rows, rows, rows)
+        pool = min(rows, sampling.pool_rows or rows)
+        return cls(rows, min(rows, sampling.queries), min(rows, sampling.graph_rows), pool)
 
 
 class Growth(NamedTuple):

@@ -41,8 +41,8 @@ class Decided(NamedTuple):
     """None for a model that cannot be asked about others."""
     favourable: Bools
     """``(n,)``."""
-    of_all: pd.DataFrame
-    """The decisions by ``row_id``, on applicants outside a pool as well."""
+    of_all: pa.Table
+    """The decisions of all makers, on applicants outside a pool as well."""
 
 
 def imagined(
@@ -79,8 +79,9 @@ def imagined(
         decision = dict(zip(decided_on["row_id"].to_pylist(), decided_on["favourable"].to_pylist(), strict=True))
         favourable = np.array([decision[i] for i in applicable["row_id"].to_pylist()], dtype=bool)
     elif decided.maker == DecisionMaker.LENDER and generator == "nearest":
-        of_others = decided.of_all.set_index("row_id")["favourable"].loc[applicable["other_row_id"].to_pylist()]
-        favourable = of_others.to_numpy(dtype=bool)
+        of_maker = _where(decided.of_all, decision_maker=str(decided.maker))
+        place = pc.index_in(applicable["other_row_id"], value_set=of_maker["row_id"].combine_chunks())
+        favourable = of_maker["favourable"].to_numpy(zero_copy_only=False)[place.to_numpy()]
     return Counterfactuals(row, np.column_stack(values).astype(np.float64), favourable)
 
 
@@ -338,13 +339,13 @@ def _cases(
         settings: Of the problems.
         groups: Of these rows, by attribute.
         asked: The sample by attribute; of an attribute without one everybody is asked.
-        decisions: On all rows of the audit; None: ``tables`` has them.
+        decisions: On all rows of the audit, of a pool; None: ``tables`` has them.
     """
     ids = tables.ids
     encoded = np.column_stack([tables.features[name].to_numpy() for name in tables.features.column_names[1:]])
     node, graph = _graph(tables)
     generator = asked_again(tables, settings)
-    makers, waiting = decided(tables.decisions if decisions is None else decisions, settings.explain), Waiting()
+    makers, waiting = decided(tables.decisions, settings.explain), Waiting()
     for maker, frame in makers:
         waiting.is_open = maker != makers[-1][0]
         decision_frame = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
@@ -375,7 +376,9 @@ def _cases(
             for name, grouped_rows in groups.items()
         }
         if tables.applicants.num_rows:
-            of_maker = Decided(maker, decision_frame["favourable"].to_numpy(), frame)
+            of_maker = Decided(
+                maker, decision_frame["favourable"].to_numpy(), tables.decisions if decisions is None else decisions
+            )
             some = None if settings.imagines_everybody else sampling.drawn(problems.values())
             if some is None and decisions is not None:  # tables of counterfactuals are about rows outside the pool, too
                 some = np.ones(len(ids), np.bool_)

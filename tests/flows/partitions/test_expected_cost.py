@@ -57,8 +57,8 @@ def test_a_step_that_looks_at_a_sample_grows_no_more_beyond_it(spec):
     assert expected_cost(everybody, ["ablate"], 40 * at, [PAST]).cpu_seconds > 10 * more
 
 
-def test_a_step_that_queries_a_sample_costs_the_same_of_all_larger_partitions(spec):
-    at = 2 * spec.sampling.queries
+def test_a_step_that_compares_with_a_pool_costs_the_same_of_all_larger_partitions(spec):
+    at = spec.sampling.pool_rows
     half, whole, more = (
         expected_cost(spec, ["detect cst"], rows, [PAST]).cpu_seconds for rows in (at // 2, at, 9 * at)
     )

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from conftest import loans, spec_of
 
+from schemas.audit.partition import Sampling
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from schemas.terms import Refusal
@@ -46,6 +47,17 @@ def test_everyone_outside_the_reference_group_is_imagined_once(found: Tables) ->
     assert sorted(made["row_id"]) == sorted(outside)
     assert made["refusal"].isna().all()
     assert set(made["group"]) == {"Black", "(missing)"}
+
+
+def test_of_a_large_file_those_who_are_asked_are_imagined(found: Tables, place: Path) -> None:
+    sampling = Sampling.model_construct(queries=60, pool_rows=None)
+    sampled = run(spec_of(place).model_copy(update={"sampling": sampling}))
+    made, before = (tables["counterfactuals"].set_index("row_id").sort_index() for tables in (sampled, found))
+    assert sorted(made.index) == sorted(sampled["findings"].query("method == 'cst'")["row_id"].unique())
+    assert len(made) < len(before)
+    assert (made["income"] == before.loc[made.index, "income"]).all(), "the causal model is that of all rows"
+    everybody = run(spec_of(place, methods__cst__scaling="z_scores").model_copy(update={"sampling": sampling}))
+    assert len(everybody["counterfactuals"]) == len(before), "distances are scaled to all of them"
 
 
 def test_noise_and_effect_make_the_imagined_value(found: Tables) -> None:
@@ -157,5 +169,9 @@ def test_crossed_attributes_set_both_and_know_the_single_ones(place: Path) -> No
     double = found["memberships"].query("protected_attribute == 'both' and group == 'Black and f'")["row_id"]
     moved = {name: (made[name].loc[double] - here.loc[double]).to_numpy() for name in ("race", "sex", "both")}
     assert moved["both"] == pytest.approx(moved["race"] + moved["sex"])
-    multiple = found["tallies"].query("measure == 'share_multiple' and group == 'Black and f'")
-    assert not multiple.empty
+    of_double = "measure == 'share_multiple' and group == 'Black and f'"
+    assert not found["tallies"].query(of_double).empty
+    sampling = Sampling.model_construct(queries=60, pool_rows=300)
+    sampled = run(crossed(place).model_copy(update={"sampling": sampling}))["tallies"].query(of_double)
+    assert 0 < sampled["count"].sum() < found["tallies"].query(of_double)["count"].sum()
+    assert sampled["value"].notna().all(), "those asked of the crossed attribute are imagined of the single ones"
