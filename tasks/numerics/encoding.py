@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 import scipy  # its part `spatial` is loaded on first use: a spec is read without it
@@ -68,6 +70,12 @@ def one_hot(columns: Columns) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
 
 WORKERS = 2
 """Threads of a search."""
+LOOKED_AT: Final = 16_384
+"""Rows whose values are looked at first; fewer are sorted as they are."""
+FEW: Final = 1_024
+"""Values of a coordinate that are numbered."""
+MOST: Final = 2**62
+"""Combinations of values that have a number each."""
 
 
 @dataclass(frozen=True)
@@ -91,15 +99,54 @@ class Places:
         """``(m,)`` rows at each place."""
         return np.diff(self.start, append=len(self.order))
 
+    @cached_property
+    def place(self) -> Longs:
+        """``(n,)`` the place of each row."""
+        places = np.empty(len(self.order), np.int64)
+        places[self.order] = np.repeat(np.arange(len(self.start)), self.count)
+        return places
+
+    def sums(self, values: NDArray[Any]) -> NDArray[Any]:
+        """``(m, k)`` sums over the rows of each place of values ``(n, k)``, which lie as ``order`` has them."""
+        n, ends = len(values), np.append(self.start, len(values)).astype(np.int32)
+        ones = np.ones(n, values.dtype), np.arange(n, dtype=np.int32), ends
+        totals: NDArray[Any] = scipy.sparse.csr_array(ones, (len(self.start), n)) @ values
+        return totals
+
 
 def gather(coordinates: Floats) -> Places:
     """The distinct places of rows ``(n, f)``."""
-    order = np.lexsort(coordinates.T[::-1])
-    ordered = coordinates[order]
-    new = np.ones(len(order), np.bool_)
-    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    key = _lexical(coordinates) if len(coordinates) > LOOKED_AT else None
+    if key is None:
+        order = np.lexsort(coordinates.T[::-1])
+        ordered = coordinates[order]
+        new = np.ones(len(order), np.bool_)
+        new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    else:
+        order = np.argsort(key, kind="stable")
+        new = np.diff(key[order], prepend=-1) > 0
     start = np.flatnonzero(new)
-    return Places(ordered[start], order, start)
+    return Places(coordinates[order[start]], order, start)
+
+
+def _lexical(coordinates: Floats) -> Longs | None:
+    """``(n,)`` numbers that sort as the rows do; None where a coordinate has many values, or one that is no number.
+
+    Of codes and bins, which are most of an audit's, numbers sort in a fraction of the time of rows.
+    """
+    key, size = np.zeros(len(coordinates), np.int64), 1
+    for column in map(np.ascontiguousarray, coordinates.T):
+        levels = np.unique(column[:: -(-len(column) // LOOKED_AT)])
+        if len(levels) > FEW:
+            return None
+        at = np.searchsorted(levels, column).clip(max=len(levels) - 1)
+        if (levels[at] != column).any():
+            levels, at = np.unique(column, return_inverse=True)
+        size *= len(levels)
+        if len(levels) > FEW or not np.isfinite(levels).all() or size > MOST:
+            return None
+        key = key * len(levels) + at
+    return key
 
 
 def nearest(tree: "scipy.spatial.cKDTree", rank: Longs, queries: Floats) -> tuple[Longs, Floats]:

@@ -98,6 +98,36 @@ def test_ties_by_the_dozen_are_all_looked_at():
         assert nearest.match_nearest(nearest.index(at, same, group, same, AS_THEY_ARE), np.array([24]), 0).match == [0]
 
 
+@pytest.mark.parametrize("wide", [False, True])
+def test_places_of_codes_are_those_of_rows(monkeypatch: pytest.MonkeyPatch, wide: bool):
+    rng = np.random.default_rng(0)
+    rows = np.column_stack(
+        [rng.integers(0, 3, 500) / 7, rng.choice([-1.0, 0.0, -0.0, 2.5], 500), rng.random(500) < 0.1]
+    )
+    rows[0, 0] = 9.0  # a value that the rows that are looked at first lack
+    if wide:
+        rows = np.column_stack([rows, rng.random(500)])
+    expected = encoding.gather(rows)
+    monkeypatch.setattr(encoding, "LOOKED_AT", 50)
+    monkeypatch.setattr(encoding, "FEW", 40)
+    assert (encoding._lexical(rows) is None) == wide
+    places = encoding.gather(rows)
+    assert (places.at == expected.at).all()
+    assert places.order.tolist() == expected.order.tolist()
+    assert places.start.tolist() == expected.start.tolist()
+    assert (places.at[places.place] == rows).all()
+    values = rng.integers(0, 9, (500, 2)).astype(np.float32)
+    sums = [values[places.place == place].sum(axis=0) for place in range(len(places.start))]
+    assert (places.sums(values[places.order]) == np.array(sums)).all()
+
+
+def test_coordinates_that_are_no_numbers_are_sorted_as_rows(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(encoding, "LOOKED_AT", 2)
+    assert encoding._lexical(np.array([[1.0], [np.nan], [1.0], [2.0]])) is None
+    monkeypatch.setattr(encoding, "MOST", 3)
+    assert encoding._lexical(np.array([[1.0, 1], [2, 1], [1, 2], [2, 2]])) is None
+
+
 def test_places_gather_rows_in_order():
     places = encoding.gather(np.array([[1.0, 2], [0, 5], [1, 2], [0, 4], [1, 2]]))
     assert places.at.tolist() == [[0, 4], [0, 5], [1, 2]]
