@@ -14,10 +14,10 @@ from schemas.audit.model import Model, Rule, TakenAs
 from schemas.audit.spec import Protected
 from schemas.errors import SpecError, TooFewError
 from tasks.numerics.arrays import Bools, Floats, Ints
-from tasks.numerics.encoding import Columns
+from tasks.numerics.encoding import Columns, Places
 from tasks.preprocessing.columns import Grouped, inputs_of
 from tasks.scoring.decider import Decide, passes, rule_scores
-from tasks.scoring.fitting import fit_of
+from tasks.scoring.fitting import fit_of, fit_to
 from tasks.scoring.model_reader.confined import UnansweredError, opened
 from tasks.scoring.models import ModelFile, Readable, inputs_taken, kept, names_of, probabilities
 
@@ -172,7 +172,9 @@ def ruled(rule: Rule, columns: Columns) -> Scored:
     return Scored.unscored(passes(rule, sums), sums)
 
 
-def fitted(x: Floats, y: Bools, model: Model, seed: int, names: Sequence[str] = ()) -> Scored:
+def fitted(
+    x: Floats, y: Bools, model: Model, seed: int, names: Sequence[str] = (), places: Places | None = None
+) -> Scored:
     """Decisions of a model that had not seen the rows which may be explained.
 
     Args:
@@ -181,6 +183,7 @@ def fitted(x: Floats, y: Bools, model: Model, seed: int, names: Sequence[str] = 
         model: kind, split and threshold.
         seed: of the split and of the fit.
         names: of the features, kept with the coefficients.
+        places: as ``fitting.distinct`` has them.
 
     Raises:
         TooFewError: too few decisions of one kind.
@@ -190,7 +193,7 @@ def fitted(x: Floats, y: Bools, model: Model, seed: int, names: Sequence[str] = 
     if model.split == "holdout":
         train, test = train_test_split(np.arange(n), test_size=model.holdout, random_state=seed)
         _check_enough(y[train], 1)
-        classifier = fit(x[train], y[train])
+        classifier = fit_to(fit, x, y, train, places)
         scores = probabilities(classifier, x)
         explained = np.isin(np.arange(n), test)
         threshold = _threshold(scores[train], y[train], model)
@@ -198,7 +201,7 @@ def fitted(x: Floats, y: Bools, model: Model, seed: int, names: Sequence[str] = 
     scores, fold, models = np.empty(n), np.empty(n, np.int32), []
     folds = StratifiedKFold(model.folds, shuffle=True, random_state=seed)
     for number, (train, test) in enumerate(folds.split(x, y)):
-        classifier = fit(x[train], y[train])
+        classifier = fit_to(fit, x, y, train, places)
         scores[test], fold[test] = probabilities(classifier, x[test]), number
         models.append(kept(classifier, names))
     return _by_scores(scores, _threshold(scores, y, model), np.ones(n, dtype=bool), fold, tuple(models))

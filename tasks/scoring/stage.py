@@ -5,11 +5,13 @@ Scope: the tables, and the check that a model file is the one of the stage's key
 """
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from schemas.audit.model import Model
 from schemas.audit.partition import Growth
@@ -31,13 +33,18 @@ from schemas.tables.applications import (
 from schemas.terms import DecisionMaker
 from tasks.ingest.sources.raw import check_regular
 from tasks.lake.store import sha256_of
-from tasks.numerics.arrays import Bools, Floats
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.encoding import Places
 from tasks.pipeline.stage import Produced, stage
-from tasks.preprocessing.columns import columns_of, groups_of
+from tasks.preprocessing.columns import codes_of, columns_of, groups_of
 
 if TYPE_CHECKING:
     from tasks.scoring.decision_makers import Scored
     from tasks.scoring.fitting import Refits
+
+
+Coded = Mapping[str, tuple[Ints, tuple[str, ...]]]
+"""By protected attribute the number of each row's group ``(n,)``, and the names of groups."""
 
 
 class ScoreSettings(StageSettings):
@@ -90,13 +97,13 @@ def score(
         SpecError: the file is no model that is read here, or does not fit the columns.
         InfrastructureError: the file is not there, or changed since the audit was planned.
     """
-    frame = (
-        features.select(["row_id"])
-        .to_pandas()
-        .merge(applications.select(["row_id", "favourable", "outcome"]).to_pandas(), on="row_id", validate="one_to_one")
+    ids = features["row_id"].combine_chunks()
+    at = pc.index_in(ids, applications["row_id"].combine_chunks())
+    y, outcome = (
+        applications[name].combine_chunks().take(at).to_numpy(zero_copy_only=False)
+        for name in ("favourable", "outcome")
     )
-    ids, y, outcome = frame["row_id"].to_numpy(), frame["favourable"].to_numpy(), frame["outcome"].to_numpy()
-    n, model = len(frame), settings.model
+    n, model = len(ids), settings.model
     from tasks.scoring import decision_makers, fitting  # these load what fits models
 
     lender = _decisions(ids, DecisionMaker.LENDER, outcome, decision_makers.Scored.unscored(y))
@@ -117,21 +124,23 @@ def score(
     else:
         names = features.column_names[1:]
         x = np.column_stack([features[name].to_numpy() for name in names])
+        places = fitting.distinct(model, x)
         try:
-            scored = decision_makers.fitted(x, y, model, settings.seed, names)
+            scored = decision_makers.fitted(x, y, model, settings.seed, names, places)
         except TooFewError:  # the summary of the run says so
             return alone
-        refitted = fitting.refits(x, y, scored.explained, model, model.refits, settings.seed)
-    groups = memberships.to_pandas().merge(frame[["row_id"]].assign(at=np.arange(n)), on="row_id")
+        refitted = fitting.refits(x, y, scored.explained, model, model.refits, settings.seed, places)
+    attributes = sorted(pc.unique(memberships["protected_attribute"]).to_pylist())
+    coded = dict(zip(attributes, codes_of(memberships, ids, attributes), strict=True))
     decisions = pa.concat_tables([lender, _decisions(ids, DecisionMaker.MODEL, outcome, scored)])
     models = MODELS.build(fold=range(len(scored.models)), content=scored.models)
     exchanged = _exchanged((applicants, encodings, memberships), models, decisions, settings)
     return Produced(
         {
             DECISIONS.name: decisions,
-            MODEL_METRICS.name: _metrics(groups, y, scored),
+            MODEL_METRICS.name: _metrics(coded, y, scored),
             MODELS.name: models,
-            MODEL_REFITS.name: MODEL_REFITS.empty() if refitted is None else _refits(groups, refitted, x),
+            MODEL_REFITS.name: MODEL_REFITS.empty() if refitted is None else _refits(coded, refitted, x, places),
             **exchanged,
         },
         rows_in=2 * n,
@@ -149,17 +158,17 @@ def _located(path: str) -> Path:
     return Path(path)
 
 
-def _decisions(ids: Any, maker: DecisionMaker, outcome: Bools, scored: "Scored") -> pa.Table:
+def _decisions(ids: pa.Array, maker: DecisionMaker, outcome: Bools, scored: "Scored") -> pa.Table:
     n = len(ids)
     return DECISIONS.build(
         row_id=ids,
-        decision_maker=[maker.value] * n,
+        decision_maker=pa.repeat(maker.value, n),
         favourable=scored.favourable,
         outcome=outcome,
         score=scored.scores,
         threshold=np.full(n, scored.threshold),
         explained=scored.explained,
-        fold=[None] * n if scored.fold is None else scored.fold,
+        fold=pa.nulls(n) if scored.fold is None else scored.fold,
     )
 
 
@@ -195,43 +204,50 @@ def _exchanged(
     }
 
 
-def _metrics(groups: Any, y: Bools, scored: "Scored") -> pa.Table:
+def _metrics(coded: Coded, y: Bools, scored: "Scored") -> pa.Table:
     """Metrics of the model against the lender's decisions, on the rows that it had not seen, by group."""
-    from sklearn.metrics import accuracy_score, confusion_matrix, roc_auc_score  # with them comes scipy
-
     rows: dict[str, list[Any]] = {c.name: [] for c in MODEL_METRICS.columns}
-    for (attribute, group), members in groups.groupby(["protected_attribute", "group"]):
-        at = members["at"].to_numpy()
-        at = at[scored.explained[at]]
-        if len(at) == 0:
-            continue
-        observed, predicted = y[at], scored.favourable[at]
-        tn, fp, fn, tp = confusion_matrix(observed, predicted, labels=[False, True]).ravel()
-        metrics = {
-            "accuracy": float(accuracy_score(observed, predicted)),
-            "auc": float(roc_auc_score(observed, scored.ranks[at])) if 0 < observed.sum() < len(at) else None,
-            "predicted_denial_rate": float((~predicted).mean()),
-            "true_positive_rate": float(tp / (tp + fn)) if tp + fn else None,
-            "false_positive_rate": float(fp / (fp + tn)) if fp + tn else None,
-        }
-        for metric, value in metrics.items():
-            for name, cell in zip(rows, (attribute, group, metric, value, len(at)), strict=True):
-                rows[name].append(cell)
+    rank = np.unique(scored.ranks, return_inverse=True)[1]
+    for attribute, (codes, groups) in coded.items():
+        for number, group in enumerate(groups):
+            at = np.flatnonzero((codes == number) & scored.explained)
+            if len(at) == 0:
+                continue
+            observed, predicted = y[at], scored.favourable[at]
+            tn, fp, fn, tp = np.bincount(2 * observed + predicted, minlength=4).tolist()
+            metrics = {
+                "accuracy": (tn + tp) / len(at),
+                "auc": area(rank[at], observed) if 0 < observed.sum() < len(at) else None,
+                "predicted_denial_rate": float((~predicted).mean()),
+                "true_positive_rate": tp / (tp + fn) if tp + fn else None,
+                "false_positive_rate": fp / (fp + tn) if fp + tn else None,
+            }
+            for metric, value in metrics.items():
+                for name, cell in zip(rows, (attribute, group, metric, value, len(at)), strict=True):
+                    rows[name].append(cell)
     return MODEL_METRICS.build(**rows)
 
 
-def _refits(groups: Any, refitted: "Refits", x: Floats) -> pa.Table:
+def area(rank: Longs, observed: Bools) -> float:
+    """Share of pairs of a favourable and another row ``(n,)`` that ranks tell apart rightly; half of those in a tie."""
+    others, favourable = (np.bincount(rank[side], minlength=rank.max() + 1) for side in (~observed, observed))
+    twice = int(favourable @ (2 * np.cumsum(others) - others))
+    return twice / (2 * int(others.sum()) * int(favourable.sum()))
+
+
+def _refits(coded: Coded, refitted: "Refits", x: Floats, places: Places | None) -> pa.Table:
     """Rows and approvals of each resample by group, of the model that was fitted to the resample."""
-    counts, favourable = refitted.counts, refitted.favourable(x)
-    tables, draws = [MODEL_REFITS.empty()], counts.shape[1]
-    for (attribute, group), members in groups.groupby(["protected_attribute", "group"]):
-        at = members["at"].to_numpy()
-        table = MODEL_REFITS.build(
+    draws = len(refitted.cut)
+    counted = refitted.tallies(x, [(codes, len(groups)) for codes, groups in coded.values()], places)
+    names = [(attribute, group) for attribute, (_, groups) in coded.items() for group in groups]
+    tables = [
+        MODEL_REFITS.build(
             refit=np.arange(draws, dtype=np.int32),
             protected_attribute=[attribute] * draws,
             group=[group] * draws,
-            n=counts[at].sum(axis=0, dtype=np.int64),
-            approved=(counts[at] * favourable[at]).sum(axis=0, dtype=np.int64),
+            n=n,
+            approved=approved,
         )
-        tables.append(table)
-    return pa.concat_tables(tables)
+        for (attribute, group), n, approved in zip(names, *counted, strict=True)
+    ]
+    return pa.concat_tables([MODEL_REFITS.empty(), *tables])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from tasks.numerics.arrays import AnyMatrix, Bools, Floats, Ints, Longs, Packed, Repeated, some_rows_of, sums_of
-from tasks.numerics.encoding import Columns
+from tasks.numerics.encoding import Columns, Places
 
 # --------------------------------------------------------------------------------------------------------------------
 # Design rows z(x) of applicants: what regressions of matching estimators and of propensities look at.
@@ -362,6 +362,8 @@ CLOSE = 1e-5
 REFITS_STEPS = 40
 CELLS = 4_000_000
 """Rows times resamples that are worked on at once."""
+CUT_INTO = 1_000
+"""Parts of the range of an index, of which the one with the cut is sorted."""
 
 
 def resampled(part: Longs, draws: int, rng: np.random.Generator) -> Counts:
@@ -372,7 +374,7 @@ def resampled(part: Longs, draws: int, rng: np.random.Generator) -> Counts:
         draws: Resamples.
         rng: Draws rows.
     """
-    row_counts = np.zeros((len(part), draws), np.uint8)
+    row_counts = np.zeros((len(part), draws), np.uint8, order="F")
     for number in np.unique(part):
         rows = np.flatnonzero(part == number)
         for draw in range(draws):
@@ -386,47 +388,82 @@ def blocks(rows: int, draws: int) -> Iterator[slice]:
     yield from (slice(first, min(first + width, draws)) for first in range(0, draws, width))
 
 
-def refitted(x: Floats, y: Bools, counts: Counts, ridge: float) -> Floats:
+def refitted(x: Floats, y: Bools, counts: Counts, ridge: float, places: Places | None = None) -> Floats:
     """Coefficients of a logit on each resample, ``(d, draws)``.
 
     Args:
-        x: ``(n, d)``, intercept first.
+        x: ``(n, d)``, intercept first; with ``places`` a row ``(m, d)`` for each of them.
         y: ``(n,)``.
         counts: ``(n, draws)`` how often each row counts.
         ridge: Penalty ``ridge / 2`` on the sum of squared coefficients but the intercept's, positive.
+        places: Of rows that lie as their ``order`` has them, many of which are alike.
     """
     label = y.astype(np.float64)
-    full_fit = fit_logit(x, label, ridge=ridge)
+    full_fit = _fitted_to(x, label, None, ridge, places)
     coefficients = np.tile(full_fit.coefficients[:, None], (1, counts.shape[1]))
     for block in blocks(len(x), counts.shape[1]):
-        coefficients[:, block], rests = _together(
-            x, label, counts[:, block], ridge, full_fit.inverse, coefficients[:, block]
-        )
+        mean, weight = label[:, None], counts[:, block].astype(np.float64)
+        if places is not None:
+            weight, mean = _at_places(counts[:, block], y, places)
+            mean /= np.maximum(weight, 1.0)
+        coefficients[:, block], rests = _together(x, mean, weight, ridge, full_fit.inverse, coefficients[:, block])
         for draw in block.start + np.flatnonzero(~rests):
-            rows = np.repeat(np.arange(len(x)), counts[:, draw])
-            coefficients[:, draw] = fit_logit(x[rows], label[rows], full_fit.coefficients, ridge).coefficients
+            start = full_fit.coefficients
+            coefficients[:, draw] = _fitted_to(x, label, counts[:, draw], ridge, places, start).coefficients
     return coefficients
 
 
+def _at_places(counts: Counts, y: Bools, places: Places) -> tuple[Floats, Floats]:
+    """``(m, draws)`` how often the rows of each place count, and those with y = 1."""
+    both = np.hstack([counts, counts * y[:, None]], dtype=np.float32)  # exact up to 16 million rows at a place
+    weight, ones = np.hsplit(places.sums(both).astype(np.float64), 2)
+    return weight, ones
+
+
+def _fitted_to(
+    x: Floats, y: Floats, count: Counts | None, ridge: float, places: Places | None, start: Floats | None = None
+) -> LogitFit:
+    """One fit of rows that count once, or as often as ``count (n,)`` has it."""
+    if places is None:
+        rows = slice(None) if count is None else np.repeat(np.arange(len(x)), count)
+        return fit_logit(x[rows], y[rows], start, ridge)
+    counts = np.ones((len(y), 1), np.uint8) if count is None else count[:, None]
+    weight, ones = (column[:, 0] for column in _at_places(counts, y > 0, places))
+    labels = np.repeat([1.0, 0.0], len(x))
+    return fit_logit(np.vstack([x, x]), labels, start, ridge, np.append(ones, weight - ones))
+
+
 def _together(
-    x: Floats, y: Floats, counts: Counts, ridge: float, inverse: Floats, start: Floats
+    x: Floats, y: Floats, weight: Floats, ridge: float, inverse: Floats, start: Floats
 ) -> tuple[Floats, Bools]:
-    """Refits some resamples together from their starts: coefficients, and which of them have converged."""
+    """Refits some resamples together from their starts: coefficients, and which of them have converged.
+
+    Args:
+        x: ``(n, d)``, intercept first.
+        y: ``(n, 1)``, or ``(n, draws)`` means of each resample.
+        weight: ``(n, draws)`` how often each row counts.
+        ridge: Penalty, of all but the intercept.
+        inverse: ``(d, d)`` inverse of the information of all rows.
+        start: ``(d, draws)``.
+    """
     b, open_ = start.copy(), np.arange(start.shape[1])
-    weight = counts.astype(np.float64)
     penalty = np.full((len(b), 1), ridge)
     penalty[0] = 0.0
     for _ in range(REFITS_STEPS):
-        residual = logistic(x @ b[:, open_])
-        np.subtract(y[:, None], residual, out=residual)
-        residual *= weight
-        step = inverse @ (x.T @ residual - penalty * b[:, open_])
+        score = np.zeros((len(b), len(open_)))
+        for rows in (slice(first, first + CACHED) for first in range(0, len(x), CACHED)):
+            residual = logistic(x[rows] @ b[:, open_])
+            np.subtract(y[rows], residual, out=residual)
+            residual *= weight[rows]
+            score += x[rows].T @ residual
+        step = inverse @ (score - penalty * b[:, open_])
         b[:, open_] += step
         moving = ~(np.abs(step).max(axis=0, initial=0.0) <= CLOSE)
         if not moving.any():
             return b, np.ones(b.shape[1], dtype=bool)
         if not moving.all():
             open_, weight = open_[moving], weight[:, moving]
+            y = y if y.shape[1] == 1 else y[:, moving]
     rests = np.ones(b.shape[1], dtype=bool)
     rests[open_] = False
     return b, rests
@@ -440,9 +477,16 @@ def rate_matched(index: Floats, count: Counts, denied: int) -> float:
         count: ``(n,)`` how often each row counts.
         denied: Rows of the resample that the lender denied.
     """
-    spread = np.repeat(index, count)
-    at = min(denied, len(spread) - 1)
-    return float(np.partition(spread, at)[at])
+    at, low = min(denied, int(count.sum(dtype=np.int64)) - 1), index.min()
+    width = (index.max() - low) / CUT_INTO
+    if not width > 0:
+        return float(low)
+    part = ((index - low) / width).astype(np.int64)  # never falls as the index rises
+    up_to = np.cumsum(np.bincount(part, count))
+    of_cut = int(np.searchsorted(up_to, at, side="right"))
+    inside = part == of_cut
+    spread = np.sort(np.repeat(index[inside], count[inside]))
+    return float(spread[at - int(up_to[of_cut] - len(spread))])
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,9 @@ from scipy.stats import binom
 
 from schemas.audit.model import Model
 from tasks.in_memory import call_plainly
+from tasks.numerics.encoding import Places, gather
 from tasks.plan import plan
+from tasks.scoring import fitting
 from tasks.scoring.decision_makers import fitted
 from tasks.scoring.fitting import Refits, refits
 
@@ -52,6 +54,59 @@ def test_without_refits_the_table_is_empty(place: Path, overrides: dict[str, str
 def test_a_model_of_one_holdout_is_fitted_to_its_own_rows_and_told_of_all(place: Path) -> None:
     found = tables(place, model__refits="4", model__split="holdout")["model_refits"]
     assert (found.groupby("refit")["n"].sum() == 500).all()
+
+
+def test_rows_that_are_alike_leave_the_tables_as_they_are(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bins = {"model__refits": "30", "columns__income__bins": "3", "columns__amount__bins": "3"}
+    expected = tables(place, **bins)
+    monkeypatch.setattr(fitting, "MANY", 100)
+    together = []
+
+    def gathered(x: np.ndarray) -> Places:
+        together.append(gather(x))
+        return together[-1]
+
+    monkeypatch.setattr(fitting, "gather", gathered)
+    found = tables(place, **bins)
+    assert 2 * len(together[0].at) <= len(together[0].order)
+    assert (found["decisions"]["favourable"] == expected["decisions"]["favourable"]).all()
+    for name in ("decisions", "model_metrics"):
+        pd.testing.assert_frame_equal(found[name], expected[name], rtol=1e-9)
+    keys = ["refit", "protected_attribute", "group", "n"]
+    assert found["model_refits"][keys].equals(expected["model_refits"][keys])
+    approved = [of["model_refits"].groupby("group")["approved"].mean() for of in (found, expected)]
+    assert approved[0].to_numpy() == pytest.approx(approved[1].to_numpy(), rel=0.05)  # all rows at a cut or none
+
+
+@pytest.mark.parametrize("model", [Model(split="holdout"), Model(kind="random_forest", refits=0)])
+def test_only_rows_of_a_cross_fitted_logit_are_gathered(monkeypatch: pytest.MonkeyPatch, model: Model) -> None:
+    monkeypatch.setattr(fitting, "MANY", 10)
+    alike = np.zeros((20, 2))
+    assert fitting.distinct(model, alike) is None
+    assert fitting.distinct(Model(), np.random.default_rng(0).random((20, 2))) is None
+    of_places = fitting.distinct(Model(), alike)
+    assert of_places is not None
+    assert len(of_places.at) == 1
+
+
+def test_tallies_are_sums_over_rows() -> None:
+    rng = np.random.default_rng(5)
+    x, y, group = rng.integers(0, 4, (300, 2)) / 3, rng.random(300) < 0.7, rng.integers(0, 3, 300).astype(np.int32)
+    found, places = refits(x, y, np.ones(300, bool), Model(), 8, 1), gather(x)
+    together = refits(x, y, np.ones(300, bool), Model(), 8, 1, places)
+    assert found is not None
+    assert together is not None
+    assert (together.counts == found.counts[places.order]).all()
+    favourable = found.favourable(x)
+    n, approved = found.tallies(x, [(group, 3), (np.zeros(300, np.int32), 1)], None)
+    for number in range(3):
+        assert (n[number] == found.counts[group == number].sum(axis=0)).all()
+        assert (approved[number] == (found.counts * favourable)[group == number].sum(axis=0)).all()
+    assert (n[3] == 300).all()
+    assert (together.tallies(x, [(group, 3)], places)[0] == n[:3]).all()
+    decided = together.favourable(x)
+    expected = np.array([(found.counts * decided)[group == number].sum(axis=0) for number in range(3)])
+    assert (together.tallies(x, [(group, 3)], places)[1] == expected).all()
 
 
 def test_the_same_seed_gives_the_same_refits_and_another_gives_others(place: Path) -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
+from tasks.numerics.encoding import gather
 from tasks.numerics.statistics import regression
 from tasks.numerics.statistics.regression import fit_logit
 
@@ -107,3 +108,28 @@ def test_parts_are_drawn_in_turn_and_every_row_may_be() -> None:
     again = np.random.default_rng(8)
     drawn = np.bincount(again.integers(0, 3, 3), minlength=3)
     assert counts[part == 0, 0].tolist() == drawn.tolist()
+
+
+@pytest.mark.parametrize("steps", [regression.REFITS_STEPS, 1])
+def test_rows_that_are_alike_are_fitted_as_one(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+    rng = np.random.default_rng(4)
+    x = np.column_stack([np.ones(900), rng.integers(0, 3, (900, 2)) / 2])
+    y = rng.random(900) < expit(x @ [0.4, 1.5, -1.0])
+    counts = regression.resampled(np.zeros(900, np.int64), 5, rng)
+    monkeypatch.setattr(regression, "REFITS_STEPS", steps)
+    expected, places = regression.refitted(x, y, counts, 1.0), gather(x)
+    order = places.order
+    found = regression.refitted(places.at, y[order], counts[order], 1.0, places)
+    assert len(places.at) == 9
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+@given(st.integers(1, 60), st.integers(0, 1000))
+def test_the_cut_is_that_of_sorted_rows(n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    index = rng.normal(size=n) if seed % 3 else rng.integers(0, 4, n) / 8
+    count = rng.integers(0, 4, n).astype(np.uint8)
+    count[rng.integers(0, n)] = 1
+    spread = np.sort(np.repeat(index, count))
+    for denied in range(len(spread) + 2):
+        assert regression.rate_matched(index, count, denied) == spread[min(denied, len(spread) - 1)]
