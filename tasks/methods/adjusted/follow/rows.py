@@ -287,11 +287,12 @@ def price_blocks(followed: Followed) -> tuple[Block, ...]:
     product_names = [name for name in PRODUCT_COLUMNS if name in followed.made.column_names]
     if "loan_purpose_raw" in product_names:
         product_names.remove("loan_purpose")
-    controls = [_codes(name, followed.text(name)) for name in product_names]
+    controls = [_codes(name, *followed.coded(name)) for name in product_names]
     codes, months = followed.coded("application_month")
     if any(months):
         quarters = np.array([quarter_of(month) for month in months], dtype=object)
-        controls.append(_codes("application quarter", quarters[codes]))
+        of_month, names = pd.factorize(quarters)
+        controls.append(_codes("application quarter", of_month[codes], names))
     blocks = [Block(prices.PRODUCT, tuple(c for c in controls if np.isfinite(c.values).any()))]
     in_product = {*product_names, "loan_purpose"}
     with_flag = {name for block in settings.blocks for name in block.columns}
@@ -319,9 +320,11 @@ def quarter_of(month: str) -> str:
     return f"{parts[1]} quarter {(int(parts[2]) - 1) // 3 + 1}"
 
 
-def _codes(name: str, texts: "np.ndarray[Any, Any]") -> Control:
-    codes, names = pd.factorize(pd.Series(texts).where(texts != ""))
-    return Control(name, "category", np.where(codes < 0, np.nan, codes).astype(np.float64), tuple(map(str, names)))
+def _codes(name: str, codes: Ints, texts: "np.ndarray[Any, Any]") -> Control:
+    """A category by the number of each loan's text, which may be empty: these loans have none."""
+    is_named = texts != ""
+    number = np.where(is_named, np.cumsum(is_named) - 1, np.nan)
+    return Control(name, "category", number[codes], tuple(map(str, texts[is_named])))
 
 
 def price_clusters(followed: Followed) -> Ints | None:
@@ -341,11 +344,16 @@ def price_clusters(followed: Followed) -> Ints | None:
 def products_of(followed: Followed) -> tuple[Ints, list[str]]:
     """``(loans,)`` number of the product, and the names of products."""
     purpose = "loan_purpose_raw" if "loan_purpose_raw" in followed.made.column_names else "loan_purpose"
-    texts = pd.DataFrame({name: followed.text(name) for name in (purpose, "lien_status", "open_end_line_of_credit")})
-    of_loan, kinds = pd.factorize(pd.MultiIndex.from_frame(texts))
-    names = np.array([product_name(*kind) for kind in kinds], dtype=object)
-    codes, distinct = pd.factorize(names[of_loan], sort=True)
-    return codes.astype(np.int32), list(map(str, distinct))
+    coded = [followed.coded(name) for name in (purpose, "lien_status", "open_end_line_of_credit")]
+    combined = np.ravel_multi_index([codes for codes, _ in coded], [len(texts) for _, texts in coded])
+    kinds, of_loan = np.unique(combined, return_inverse=True)
+    places = np.unravel_index(kinds, [len(texts) for _, texts in coded])
+    kind_names = [
+        product_name(*map(str, kind))
+        for kind in zip(*(t[at] for (_, t), at in zip(coded, places, strict=True)), strict=True)
+    ]
+    distinct, number = np.unique(np.array(kind_names, dtype=object), return_inverse=True)
+    return number.astype(np.int32)[of_loan], list(map(str, distinct))
 
 
 def product_name(purpose: str, lien: str, line: str) -> str:
