@@ -463,4 +463,5 @@ def _eliminated(residual_gram: Floats) -> Bools:
 
 def renumbered(cluster: Ints) -> Ints:
     """Clusters numbered from 0 without gaps."""
-    return np.unique(cluster, return_inverse=True)[1].astype(np.int32)
+    number: Ints = np.cumsum(np.bincount(cluster) > 0, dtype=np.int32) - np.int32(1)
+    return number[cluster]

@@ -16,13 +16,22 @@ from typing import Final
 import numpy as np
 import scipy
 
-from tasks.methods.adjusted.algorithm.design import Block, Control, Form, code_control, independent, renumbered
+from tasks.methods.adjusted.algorithm.design import (
+    Block,
+    Control,
+    Form,
+    code_control,
+    gram_of,
+    independent,
+    independent_in,
+    renumbered,
+)
 from tasks.methods.adjusted.algorithm.estimators import few_clusters
 from tasks.methods.adjusted.algorithm.regressions import change, effect_of
 from tasks.methods.adjusted.algorithm.sensitivity import Estimate, robustness_value
 from tasks.methods.adjusted.algorithm.streamed import nested_fits
 from tasks.numerics.arrays import Bools, Column, Floats, Ints, Packed
-from tasks.numerics.statistics.regression import critical_value, fit_logit
+from tasks.numerics.statistics.regression import BLOCK, critical_value, fit_logit
 
 PRODUCT, DISCRETION = "product", "discretion"
 """Blocks that a price ladder begins with, and ends with."""
@@ -50,6 +59,15 @@ class Loans:
     blocks: tuple[Block, ...]
     """The product first; ``discretion`` last, where there is one."""
     cluster: Ints | None = None
+
+    def complete(self) -> Bools:
+        """``(n,)`` whether a loan has every control."""
+        has_all = np.ones(len(self.price), np.bool_)
+        for control in (control for block in self.blocks for control in block.controls):
+            has_all &= np.isfinite(control.values)
+            if control.scale == "log":
+                has_all &= control.values > 0
+        return has_all
 
 
 @dataclass(frozen=True)
@@ -91,11 +109,11 @@ def price_ladder(loans: Loans, form: Form, level: float, fewest: int, *, quantil
         fewest: loans of either group that are needed.
         quantiles: whether median and 90 % quantile are fitted on the judged rung.
     """
-    out: list[PriceEffect] = []
+    out, complete = list[PriceEffect](), loans.complete()
     for group in range(len(loans.groups)):
         if group == loans.reference or not (loans.group == group).any():
             continue
-        design = price_design(loans, group, form, fewest)
+        design = price_design(loans, complete, group, form, fewest)
         if not len(design.y):
             out += design.rungs
             continue
@@ -116,22 +134,23 @@ def flag_ladder(loans: Loans, form: Form, level: float, fewest: int, events: int
         fewest: as above.
         events: loans with the flag, and without it, that either group needs.
     """
+    complete = loans.complete()
     for group in range(len(loans.groups)):
         members, reference = loans.group == group, loans.group == loans.reference
         if group == loans.reference or not members.any():
             continue
         flags = [loans.price[side & np.isfinite(loans.price)] for side in (members, reference)]
-        few = min(min(flag.sum(), len(flag) - flag.sum()) for flag in flags) < events
-        design = price_design(loans, group, form, fewest)
-        y, cluster, of_group = design.y, design.cluster, design.members if len(design.y) else members[:0]
+        if min(min(flag.sum(), len(flag) - flag.sum()) for flag in flags) < events:
+            used, base = compared(loans, complete, group, fewest)
+            why = f"{FEW_EVENTS}: fewer than {events} loans with it, or without it, on one side"
+            yield replace(base, estimator="logit", reason=why if used.any() else base.reason)
+            continue
+        design = price_design(loans, complete, group, form, fewest)
+        y, cluster, of_group = design.y, design.cluster, design.members
         for number, rung in enumerate(design.rungs):
             row = replace(rung, estimator="logit", primary=False)
             if not len(y):
                 yield row
-                break
-            if few:
-                why = f"{FEW_EVENTS}: fewer than {events} loans with it, or without it, on one side"
-                yield replace(row, reason=why)
                 break
             x = design.columns(number)
             fit = fit_logit(x, y)
@@ -152,6 +171,8 @@ def with_remark(effect: PriceEffect, loans: Loans, remark: str, concerned: Bools
         remark: ``EXEMPT`` or ``UNREADABLE``.
         concerned: ``(n,)`` whether it holds for a loan.
     """
+    if not concerned.any():
+        return effect
     shares = _shares(remark, *(concerned[loans.group == group] for group in (effect.group, loans.reference)))
     return replace(effect, reason="; ".join(filter(None, (effect.reason, shares))))
 
@@ -203,31 +224,30 @@ class PriceDesign:
     """``(n, p)`` intercept, membership of the group, controls; each rung has the first ones."""
     widths: tuple[int, ...]
     """Columns of each rung."""
+    members: Bools
+    """``(n,)`` loans of the group."""
     cluster: Ints | None = None
-
-    @property
-    def members(self) -> Bools:
-        """``(n,)`` loans of the group."""
-        of_group: Bools = self.x[:, 1] == 1
-        return of_group
+    gram: Floats | None = None
+    """``(p, p)`` cross products of the columns, where they are known."""
 
     def columns(self, rung: int) -> Floats:
         """Those of one rung."""
         return np.ascontiguousarray(self.x[:, : self.widths[rung]])
 
 
-def price_design(loans: Loans, group: int, form: Form, fewest: int) -> PriceDesign:
-    """The rungs of one group; a single one without rows where it cannot be compared."""
+def compared(loans: Loans, complete: Bools, group: int, fewest: int) -> tuple[Bools, PriceEffect]:
+    """``(n,)`` loans of one group and of the reference group that are in use, and what every rung has of them.
+
+    Where the group cannot be compared there are none, and the effect has the reason. ``complete``: as ``Loans`` has it.
+    """
     members, reference = loans.group == group, loans.group == loans.reference
     priced = np.isfinite(loans.price)
-    complete = priced & (members | reference)
-    for control in (control for block in loans.blocks for control in block.controls):
-        complete &= np.isfinite(control.values) & ((control.values > 0) | (control.scale != "log"))
-    lacking = _shares(WITHOUT_CONTROLS, *(~complete[priced & side] for side in (members, reference)))
+    used = priced & (members | reference) & complete
+    lacking = _shares(WITHOUT_CONTROLS, *(~used[priced & side] for side in (members, reference)))
     base = PriceEffect(
         *(0, (), group, "ols"),
-        n=int((complete & members).sum()),
-        n_reference=int((complete & reference).sum()),
+        n=int((used & members).sum()),
+        n_reference=int((used & reference).sum()),
         filled=float(priced[members].mean()),
         filled_reference=float(priced[reference].mean()) if reference.any() else math.nan,
         reason=lacking,
@@ -239,26 +259,39 @@ def price_design(loans: Loans, group: int, form: Form, fewest: int) -> PriceDesi
         why = f"{NO_PRICE}: no loan of the group, or of the reference group, has this price"
     elif min(base.n, base.n_reference) < fewest:
         why = f"{FEW_LOANS}: fewer than {fewest} loans with price and controls on one side"
-    if why:
-        return PriceDesign((_remarked(base, why),), np.zeros(0), np.zeros((0, 0)), (0,))
-    y = loans.price[complete]
-    columns = [Column(np.broadcast_to(1.0, len(y))), Column(members[complete], 1)]
+    return (np.zeros_like(used), _remarked(base, why)) if why else (used, base)
+
+
+def price_design(loans: Loans, complete: Bools, group: int, form: Form, fewest: int) -> PriceDesign:
+    """The rungs of one group; a single one without rows where it cannot be compared."""
+    used, base = compared(loans, complete, group, fewest)
+    members = loans.group == group
+    if not used.any():
+        return PriceDesign((base,), np.zeros(0), np.zeros((0, 0)), (0,), members[:0])
+    y = loans.price[used]
+    columns = [Column(np.broadcast_to(1.0, len(y))), Column(members[used], 1)]
     rungs, ends = [base], [len(columns)]
     for block in loans.blocks:
-        columns += itertools.chain.from_iterable(_coded(control, complete, form) for control in block.controls)
+        columns += itertools.chain.from_iterable(_coded(control, used, form) for control in block.controls)
         effect = replace(base, rung=len(rungs), blocks=(*rungs[-1].blocks, block.name))
         is_single = block.name == PRODUCT and len(columns) == ends[-1]
         rungs.append(_remarked(effect, f"{ONE_PRODUCT}: every loan is of the same product") if is_single else effect)
         ends.append(len(columns))
     judged = len([block for block in loans.blocks if block.name != DISCRETION])
     x = Packed(tuple(columns)).dense()
-    is_independent = independent(x)
+    gram = gram_of(x) if len(y) > BLOCK else None
+    is_independent = independent(x) if gram is None else independent_in(gram)
+    if not is_independent.all():
+        x = x[:, is_independent]
+        gram = None if gram is None else gram[np.ix_(is_independent, is_independent)]
     return PriceDesign(
         tuple(replace(effect, primary=effect.rung == judged) for effect in rungs),
         y,
-        x if is_independent.all() else x[:, is_independent],
+        x,
         tuple(int(is_independent[:end].sum()) for end in ends),
-        None if loans.cluster is None else renumbered(loans.cluster[complete]),
+        members[used],
+        None if loans.cluster is None else renumbered(loans.cluster[used]),
+        gram,
     )
 
 
@@ -282,7 +315,7 @@ def least_squares(design: PriceDesign, level: float) -> Iterator[PriceEffect]:
     cluster, n = design.cluster, len(design.y)
     df = math.inf if cluster is None else float(len(np.unique(cluster)) - 1)
     few = few_clusters(cluster, design.members)
-    fits = nested_fits(design.y, design.x, 1, design.widths, cluster)
+    fits = nested_fits(design.y, design.x, 1, design.widths, cluster, design.gram)
     for effect, width, fit in zip(design.rungs, design.widths, fits, strict=True):
         if fit is None:
             yield _remarked(effect, f"{n} rows are too few for {width} columns")

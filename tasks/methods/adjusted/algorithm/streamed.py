@@ -7,7 +7,7 @@ import numpy as np
 
 from tasks.methods.adjusted.algorithm.design import Levels, gram_of
 from tasks.methods.adjusted.algorithm.regressions import CollinearError, LinearFit, cr1_factor, sandwich
-from tasks.numerics.arrays import Floats, Ints
+from tasks.numerics.arrays import Floats, Ints, Matrix, sums_of
 from tasks.numerics.statistics.regression import log_likelihood, logistic
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -198,7 +198,12 @@ class Coefficient:
 
 
 def nested_fits(
-    y: Floats, x: Floats, column: int, widths: Sequence[int], cluster: Ints | None = None
+    y: Floats,
+    x: Matrix,
+    column: int,
+    widths: Sequence[int],
+    cluster: Ints | None = None,
+    gram: Floats | None = None,
 ) -> list[Coefficient | None]:
     """A coefficient as ``fit_linear`` has it, on the first columns of a matrix, for each of several numbers of them.
 
@@ -211,6 +216,7 @@ def nested_fits(
         column: Whose coefficient.
         widths: How many columns each fit has.
         cluster: ``(n,)`` cluster of each row, from 0 without gaps, for CR1.
+        gram: ``(p, p)`` cross products of the columns, where they are known.
 
     Returns:
         None where there are no more rows than columns.
@@ -218,14 +224,15 @@ def nested_fits(
     Raises:
         CollinearError: A column is a combination of those before it.
     """
-    n, gram, moments = len(y), gram_of(x), x.T @ y
+    n, moments = len(y), sums_of(x, y)
+    gram = gram_of(x) if gram is None else gram
     fitted = [place for place, width in enumerate(widths) if n > width]
     breads = [inverse(gram[: widths[place], : widths[place]]) for place in fitted]
     coefficients, directions = np.zeros((2, x.shape[1], len(fitted)))
     for number, bread in enumerate(breads):
         coefficients[: len(bread), number] = bread @ moments[: len(bread)]
         directions[: len(bread), number] = bread[column]
-    remaining_moments = x.T @ (y[:, None] - x @ coefficients)
+    remaining_moments = sums_of(x, y[:, None] - x @ coefficients)
     for number, bread in enumerate(breads):
         coefficients[: len(bread), number] += bread @ remaining_moments[: len(bread), number]
     residuals = y[:, None] - x @ coefficients

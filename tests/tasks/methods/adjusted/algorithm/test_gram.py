@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from split_rows import cuts, drawn, split
 
+from tasks.methods.adjusted.algorithm.design import renumbered
 from tasks.methods.adjusted.algorithm.regressions import CollinearError, fit_linear
 from tasks.methods.adjusted.algorithm.streamed import fit_batches, nested_fits
 
@@ -41,6 +42,9 @@ def test_fits_on_the_first_columns_are_those_of_each_alone(clustered):
         theirs = one.coefficients[1], one.se[1], np.sqrt(one.classical[1, 1])
         assert (fit.value, fit.se, fit.classical) == pytest.approx(theirs, rel=1e-9)
         assert fit.df == one.df
+    assert nested_fits(whole.y, whole.x, 1, widths, cluster, whole.x.T @ whole.x)[0].value == pytest.approx(
+        fits[0].value
+    )
 
 
 def test_columns_far_from_zero_cost_no_digits():
@@ -63,3 +67,9 @@ def test_collinear_columns_are_refused():
         fit_batches(split(replace(whole, x=x), [100]))
     with pytest.raises(CollinearError, match="too few"):
         fit_batches(split(whole.rows(slice(0, 5)), [2]))
+
+
+def test_clusters_are_numbered_without_gaps_in_their_order():
+    assert renumbered(np.array([5, 2, 9, 2], np.int32)).tolist() == [1, 0, 2, 0]
+    assert renumbered(np.array([5, 2], np.int32)).dtype == np.int32
+    assert renumbered(np.zeros(0, np.int32)).tolist() == []

@@ -194,7 +194,11 @@ def test_a_flag_has_the_difference_of_shares_on_rung_0_and_an_adjusted_one_above
     assert 0 < adjusted.low < adjusted.value < raw.value
     assert {raw.estimator, adjusted.estimator} == {"logit"}
     rare = Loans(**vars(loans) | {"price": (np.arange(900) < 5).astype(float)})
-    assert [effect.reason.partition(":")[0] for effect in flag_ladder(rare, "linear", 0.95, 30, 10)] == [FEW_EVENTS]
+    (refused,) = flag_ladder(rare, "linear", 0.95, 30, 10)
+    assert refused.reason.startswith(FEW_EVENTS)
+    assert (refused.n, refused.n_reference, refused.primary) == (raw.n, raw.n_reference, False)
+    few = Loans(**vars(rare) | {"price": np.where(np.arange(900) < 60, rare.price, np.nan)})
+    assert [effect.reason.partition(":")[0] for effect in flag_ladder(few, "linear", 0.95, 30, 10)] == [FEW_LOANS]
 
 
 def test_products_are_compared_by_themselves():
