@@ -96,33 +96,33 @@ def _imagined(members: Made, source: _Applicants, declared: Table) -> pa.Table:
     """One row for each member of the group, first those with a counterfactual."""
     imagined, refused, columns = members.imagined, len(members.imagined.refused), source.columns
     n = len(imagined.row) + refused
-    nothing: list[Any] = [None] * refused
     features = {
-        name: [*([labels[int(code)] for code in values] if labels else values), *nothing]
-        for name, labels, values in zip(columns.names, columns.categories, imagined.values.T.tolist(), strict=True)
+        name: pa.array(labels, pa.string()).take(pa.array(values.astype(np.int64)))
+        if labels
+        else pa.array(values, from_pandas=True)
+        for name, labels, values in zip(columns.names, columns.categories, imagined.values.T, strict=True)
     }
-    padded_noise = {name: [*imagined.noise[name], *nothing] for name in imagined.noise}
-    noise = {column.name: padded_noise.get(column.name.removeprefix(NOISE), [None] * n) for column in declared.columns}
-    other, distance = _matched(members, source.ids)
+    noise: dict[str, pa.Array] = {c.name: pa.nulls(0) for c in declared.columns if c.name.startswith(NOISE)}
+    for name, values in imagined.noise.items():
+        ends = np.arange(0, values.size + 1, values.shape[1], dtype=np.int32)
+        noise[f"{NOISE}{name}"] = pa.ListArray.from_arrays(ends, values.ravel())
+    other, distance = pa.nulls(0), pa.nulls(0)
+    if members.matches is not None:  # of a generator that makes new applicants there are none
+        other = pa.array(source.ids[members.matches.match], pa.string())
+        distance = pa.array(members.matches.distance, from_pandas=True)
     return declared.build(
-        **{name: values for name, values in noise.items() if name.startswith(NOISE)},
-        **features,
+        **{name: pa.concat_arrays([values, pa.nulls(n - len(values), values.type)]) for name, values in noise.items()},
+        **{name: pa.concat_arrays([values, pa.nulls(refused, values.type)]) for name, values in features.items()},
         row_id=source.ids[np.concatenate([imagined.row, imagined.refused])],
-        generator=[source.generator] * n,
-        other_row_id=[*other, *nothing],
-        distance=[*distance, *nothing],
-        protected_attribute=[members.attribute] * n,
-        group=[members.group] * n,
-        refusal=[*[None] * len(imagined.row), *map(str, imagined.reason)],
+        generator=pa.repeat(source.generator, n),
+        other_row_id=pa.concat_arrays([other, pa.nulls(n - len(other), other.type)]),
+        distance=pa.concat_arrays([distance, pa.nulls(n - len(distance), distance.type)]),
+        protected_attribute=pa.repeat(members.attribute, n),
+        group=pa.repeat(members.group, n),
+        refusal=pa.concat_arrays(
+            [pa.nulls(len(imagined.row), pa.string()), pa.array(list(map(str, imagined.reason)), pa.string())]
+        ),
     )
-
-
-def _matched(members: Made, ids: "np.ndarray[Any, Any]") -> tuple[list[Any], list[Any]]:
-    """The real applicants, and how far they are; of a generator that makes new ones there are none."""
-    if members.matches is None:
-        nothing: list[Any] = [None] * len(members.imagined.row)
-        return nothing, nothing
-    return ids[members.matches.match].tolist(), members.matches.distance.tolist()
 
 
 def _decided(members: Made, source: _Applicants, decide: Decide) -> pa.Table:
