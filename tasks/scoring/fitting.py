@@ -37,7 +37,7 @@ def fit_of(kind: str, seed: int) -> Fit:
 
 
 def distinct(model: Model, x: Floats) -> Places | None:
-    """Which of many rows ``(n, d)`` are alike, so that one stands for all of them; None where there is little to gain.
+    """The distinct ones of many rows ``(n, d)``; None of few rows, or where more than half are distinct.
 
     Bins and codes leave of a nation's applicants a third of the rows. A fit to them is the same but for rounding.
     """
@@ -59,7 +59,7 @@ def fit_to(fit: Fit, x: Floats, y: Bools, rows: Longs, places: Places | None) ->
 def _fitted(
     kind: str, seed: int, x: Floats, y: Bools, weight: Floats | None = None
 ) -> "Network | Linear | ClassifierMixin":
-    """A model of a kind; of a logistic regression, whose rows may have weights, the coefficients, which are all of it.
+    """A model of a kind; of a logistic regression, which alone takes weights of rows, only the coefficients.
 
     Raises:
         DataQualityError: The loss of a network is no longer finite.

@@ -229,16 +229,16 @@ def _metrics(coded: Coded, y: Bools, scored: "Scored") -> pa.Table:
 
 
 def area(rank: Longs, observed: Bools) -> float:
-    """Share of pairs of a favourable and another row ``(n,)`` that ranks tell apart rightly; half of those in a tie."""
-    others, favourable = (np.bincount(rank[side], minlength=rank.max() + 1) for side in (~observed, observed))
-    twice = int(favourable @ (2 * np.cumsum(others) - others))
-    return twice / (2 * int(others.sum()) * int(favourable.sum()))
+    """Share of pairs of a favourable and another row ``(n,)`` that ranks order rightly; ties count a half."""
+    unfavourable, favourable = (np.bincount(rank[side], minlength=rank.max() + 1) for side in (~observed, observed))
+    twice = int(favourable @ (2 * np.cumsum(unfavourable) - unfavourable))
+    return twice / (2 * int(unfavourable.sum()) * int(favourable.sum()))
 
 
 def _refits(coded: Coded, refitted: "Refits", x: Floats, places: Places | None) -> pa.Table:
     """Rows and approvals of each resample by group, of the model that was fitted to the resample."""
     draws = len(refitted.cut)
-    counted = refitted.tallies(x, [(codes, len(groups)) for codes, groups in coded.values()], places)
+    tallies = refitted.tallies(x, [(codes, len(groups)) for codes, groups in coded.values()], places)
     names = [(attribute, group) for attribute, (_, groups) in coded.items() for group in groups]
     tables = [
         MODEL_REFITS.build(
@@ -248,6 +248,6 @@ def _refits(coded: Coded, refitted: "Refits", x: Floats, places: Places | None) 
             n=n,
             approved=approved,
         )
-        for (attribute, group), n, approved in zip(names, *counted, strict=True)
+        for (attribute, group), n, approved in zip(names, *tallies, strict=True)
     ]
     return pa.concat_tables([MODEL_REFITS.empty(), *tables])

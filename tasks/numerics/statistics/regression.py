@@ -415,8 +415,8 @@ def refitted(x: Floats, y: Bools, counts: Counts, ridge: float, places: Places |
 
 def _at_places(counts: Counts, y: Bools, places: Places) -> tuple[Floats, Floats]:
     """``(m, draws)`` how often the rows of each place count, and those with y = 1."""
-    both = np.hstack([counts, counts * y[:, None]], dtype=np.float32)  # exact up to 16 million rows at a place
-    weight, ones = np.hsplit(places.sums(both).astype(np.float64), 2)
+    stacked = np.hstack([counts, counts * y[:, None]], dtype=np.float32)  # exact up to 16 million rows at a place
+    weight, ones = np.hsplit(places.sums(stacked).astype(np.float64), 2)
     return weight, ones
 
 
