@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -139,6 +140,8 @@ MANY = 200_000
 """Of more rows no second matrix is made."""
 SAMPLE, EVERY = 8_192, 4
 """Steps begin at the fit of every fourth row, where these are as many as the first at least; so does that fit."""
+LEAST, ROUGH, MOST_NEAR = 1e-10, 1e-3, 20
+"""Of steps by the information of every fourth row: the last one, that of a fit by which another begins, and passes."""
 
 
 @dataclass(frozen=True)
@@ -163,45 +166,104 @@ class LogitFit:
 
 
 def fit_logit(
-    x: AnyMatrix, y: Floats, start: Floats | None = None, ridge: float = 0.0, weight: Floats | None = None
+    x: AnyMatrix,
+    y: Floats,
+    start: Floats | None = None,
+    ridge: float = 0.0,
+    weight: Floats | None = None,
+    *,
+    like: LogitFit | None = None,
+    roughly: bool = False,
 ) -> LogitFit:
     """Fit P(y = 1) = 1 / (1 + exp(-x b)) by Newton's method with step halving.
 
     Args:
-        x: ``(n, p)`` design of full rank, intercept first; columns standardised or 0 and 1. Packed only with a ridge.
+        x: ``(n, p)`` design of full rank, intercept first; columns standardised or 0 and 1.
         y: ``(n,)`` 0 or 1.
         start: ``(p,)`` first coefficients; zeros if left out.
         ridge: Penalty ``ridge / 2`` on the sum of squared coefficients but the intercept's. A penalised fit is finite
             whatever the data, and is never called separated.
         weight: ``(n,)`` how much each row counts; all alike if left out.
+        like: A fit of nearly the same rows and columns; that of many rows begins at it in place of ``start``.
+        roughly: Whether it is enough to begin another fit there.
     """
     penalty = np.full(x.shape[1], ridge)
     penalty[0] = 0.0
-    if isinstance(x, Packed) and len(x) <= MANY:
-        x = x.dense()
     b = np.zeros(x.shape[1]) if start is None else start.copy()
-    at = _point(x, y, b, penalty, weight, np.zeros(len(x)) if start is None else x @ b)
+    at = _Point(b, np.zeros(len(x)) if start is None else x @ b, y, penalty, weight)
     if len(x) >= EVERY * SAMPLE:
-        some = slice(None, None, EVERY)
-        few = fit_logit(some_rows_of(x, some), y[some], start, ridge, None if weight is None else weight[some])
-        few_point = _point(x, y, few.coefficients, penalty, weight)
-        if few_point.likelihood > at.likelihood and not few.separated:
-            at = few_point
+        near, least = None, ROUGH if roughly else LEAST
+        if like is not None:
+            near = _near(x, y, like.coefficients, like.inverse, penalty, weight, least)
+        if near is None:
+            some = slice(None, None, EVERY)
+            of_some = None if weight is None else weight[some]
+            few = fit_logit(some_rows_of(x, some), y[some], start, ridge, of_some, roughly=True)
+            if not few.separated:
+                near = _near(x, y, few.coefficients, few.inverse / EVERY, penalty, weight, least)
+                if near is None:
+                    of_few = _Point(few.coefficients, x @ few.coefficients, y, penalty, weight)
+                    at = of_few if of_few.likelihood > at.likelihood else at
+        if near is not None:
+            at = _Point(near, x @ near, y, penalty, weight)
     converged, passes = False, 0
     for _ in range(STEPS if ridge == 0 else RIDGE_STEPS):
         passes += 1
-        p, score, matrix = at.derivatives(x, y, penalty, weight)
+        p, score, matrix = at.derivatives(x)
         step = solve(matrix, score - penalty * at.b)
-        if np.abs(step).max() <= SMALL:
+        if np.abs(step).max() <= (ROUGH if roughly else SMALL):
             converged = True
             break
-        at = _ascend(x, y, at, step, penalty, weight)
+        at = _ascend(x, at, step)
         if ridge == 0 and passes > SOON and passes % 2 == 0 and recedes(x, y, step):
             return LogitFit(at.b, p, inverse(matrix), TOLD, passes)
     if not converged:
-        p, _, matrix = at.derivatives(x, y, penalty, weight)
+        p, _, matrix = at.derivatives(x)
     separated = "" if ridge or (converged and has_maximum(x, y, p)) else _sign(at.b, p)
     return LogitFit(at.b, p, inverse(matrix), separated, passes)
+
+
+def _near(
+    x: AnyMatrix, y: Floats, b: Floats, curvature: Floats, penalty: Floats, weight: Floats | None, least: float
+) -> Floats | None:
+    """Coefficients at which no step moves one by more than ``least``; None where steps do not lead there.
+
+    The inverse information is that of some of the rows, and each step improves it (Broyden, Fletcher, Goldfarb and
+    Shanno 1970): cross products of all rows and columns, which take most of the time of a pass, are not looked at.
+    """
+    if not (np.diag(curvature) > 0).all():
+        return None
+    gradient, decrement = _score(x, y, b, weight) - penalty * b, math.inf
+    for _ in range(MOST_NEAR):
+        step = curvature @ gradient
+        if gradient @ step > decrement / 2:
+            return None
+        decrement = float(gradient @ step)
+        b = b + step
+        if np.abs(step).max() <= least:
+            return b
+        before, gradient = gradient, _score(x, y, b, weight) - penalty * b
+        change = before - gradient
+        if not step @ change > 0:
+            return None
+        curvature = improved(curvature, step, change)
+    return None
+
+
+def improved(curvature: Floats, step: Floats, change: Floats) -> Floats:
+    """The inverse information ``(p, p)`` by which a step would have changed the score as it did (BFGS)."""
+    along, through = float(step @ change), curvature @ change
+    mixed = np.outer(through, step) / along
+    better: Floats = curvature + (1 + change @ through / along) * np.outer(step, step) / along - mixed - mixed.T
+    return better
+
+
+def _score(x: AnyMatrix, y: Floats, b: Floats, weight: Floats | None) -> Floats:
+    """``(p,)`` the gradient of the log likelihood."""
+    if isinstance(x, Packed):
+        return x.score(b, y, weight)
+    residual = y - logistic(x @ b)
+    return sums_of(x, residual if weight is None else residual * weight)
 
 
 @dataclass(frozen=True)
@@ -210,47 +272,20 @@ class _Point:
 
     b: Floats
     index: Floats
-    likelihood: float
-    """Less the penalty."""
-    packed: tuple[Floats, Floats] | None = None
-    """Score and information, of a packed matrix: its rows are made once for all."""
+    y: Floats
+    penalty: Floats
+    weight: Floats | None
 
-    def derivatives(
-        self, x: AnyMatrix, y: Floats, penalty: Floats, weight: Floats | None
-    ) -> tuple[Floats, Floats, Floats]:
+    @cached_property
+    def likelihood(self) -> float:
+        """Less the penalty."""
+        return log_likelihood(self.index, self.y, self.weight) - 0.5 * float(self.penalty @ self.b**2)
+
+    def derivatives(self, x: AnyMatrix) -> tuple[Floats, Floats, Floats]:
         """Probabilities ``(n,)``, score ``(p,)`` and information, the penalty in the last one alone."""
         p = logistic(self.index)
-        if isinstance(x, Packed):
-            score, matrix = self.packed or _derivatives(x, y, self.b, weight)[1:]
-            return p, score, matrix + np.diag(penalty)
-        residual = y - p if weight is None else weight * (y - p)
-        return p, sums_of(x, residual), information(x, p, penalty, weight)
-
-
-def _point(
-    x: AnyMatrix, y: Floats, b: Floats, penalty: Floats, weight: Floats | None, index: Floats | None = None
-) -> _Point:
-    """Coefficients with their index, unless that is known, and likelihood."""
-    packed: tuple[Floats, Floats] | None = None
-    if index is None and isinstance(x, Packed):
-        index, score, matrix = _derivatives(x, y, b, weight)
-        packed = score, matrix
-    index = x @ b if index is None else index
-    return _Point(b, index, log_likelihood(index, y, weight) - 0.5 * float(penalty @ b**2), packed)
-
-
-def _derivatives(x: Packed, y: Floats, b: Floats, weight: Floats | None) -> tuple[Floats, Floats, Floats]:
-    """Index ``(n,)``, score and information of a packed matrix in one pass."""
-    index, score, matrix = np.empty(len(x)), np.zeros(len(b)), np.zeros((len(b), len(b)))
-    for rows in x.blocks():
-        some = x[rows]
-        index[rows] = some @ b
-        p = logistic(index[rows])
-        of_rows = 1.0 if weight is None else weight[rows]
-        score += some.T @ (of_rows * (y[rows] - p))
-        some *= np.sqrt(of_rows * p * (1 - p))[:, None]
-        matrix += some.T @ some
-    return index, score, matrix
+        residual = self.y - p if self.weight is None else self.weight * (self.y - p)
+        return p, sums_of(x, residual), information(x, p, self.penalty, self.weight)
 
 
 def logistic(index: Floats) -> Floats:
@@ -269,7 +304,7 @@ def log_likelihood(index: Floats, y: Floats, weight: Floats | None = None) -> fl
     return float(rows.sum() if weight is None else weight @ rows)
 
 
-def information(x: Floats | Repeated, p: Floats, penalty: Floats | float = 0.0, weight: Floats | None = None) -> Floats:
+def information(x: AnyMatrix, p: Floats, penalty: Floats | float = 0.0, weight: Floats | None = None) -> Floats:
     """``(p, p)`` X'WX with W = p (1 - p) times the weight of a row, and the penalty on its diagonal."""
     slope = p * (1 - p) if weight is None else weight * p * (1 - p)
     matrix = weighted_squares(x, slope)
@@ -277,8 +312,10 @@ def information(x: Floats | Repeated, p: Floats, penalty: Floats | float = 0.0, 
     return matrix
 
 
-def weighted_squares(x: Floats | Repeated, slope: Floats) -> Floats:
+def weighted_squares(x: AnyMatrix, slope: Floats) -> Floats:
     """``(p, p)`` X'WX with the weights ``slope (n,)``, none below 0."""
+    if isinstance(x, Packed):
+        return x.squares(slope)
     if isinstance(x, Repeated):
         return x.squared(weighted_squares(x.x, slope), weighted_squares(x.inside, slope[x.rows]))
     matrix, root = np.zeros((x.shape[1], x.shape[1])), np.sqrt(slope)[:, None]
@@ -298,10 +335,11 @@ def solve(matrix: Floats, right: Floats) -> Floats:
         return np.linalg.lstsq(matrix, right, rcond=None)[0].astype(np.float64)
 
 
-def _ascend(x: AnyMatrix, y: Floats, at: _Point, step: Floats, penalty: Floats, weight: Floats | None) -> _Point:
+def _ascend(x: AnyMatrix, at: _Point, step: Floats) -> _Point:
     """The point after the Newton step, halved until the likelihood does not fall."""
     for _ in range(HALVINGS):
-        new = _point(x, y, at.b + step, penalty, weight)
+        b = at.b + step
+        new = replace(at, b=b, index=x @ b)
         if new.likelihood >= at.likelihood - 1e-9 * abs(at.likelihood):
             return new
         step = step / 2
@@ -323,10 +361,15 @@ def has_maximum(x: AnyMatrix, y: Floats, p: Floats) -> bool:
     perfect = np.abs(y - p) < PERFECT
     if not perfect.any():
         return True
+    if isinstance(x, Packed):
+        length = np.sqrt(np.diag(x.squares()))
+        length[length == 0] = 1.0
+        rest = x.squares((~perfect).astype(np.float64)) / np.outer(length, length)
+        return float(np.linalg.eigvalsh(rest)[0]) > RANK
     x = x[:]
     length = np.sqrt((x**2).sum(axis=0))
-    rest = x[~perfect] / np.where(length > 0, length, 1.0)
-    return float(np.linalg.eigvalsh(rest.T @ rest)[0]) > RANK
+    of_others = x[~perfect] / np.where(length > 0, length, 1.0)
+    return float(np.linalg.eigvalsh(of_others.T @ of_others)[0]) > RANK
 
 
 def _sign(b: Floats, p: Floats) -> str:

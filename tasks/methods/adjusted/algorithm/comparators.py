@@ -11,6 +11,7 @@ them would have to do (Rosenbaum 2002, Observational Studies, section 4.3.2).
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numba
 import numpy as np
@@ -34,7 +35,7 @@ class Candidates:
     group: Ints
     """``(n,)`` number of the group."""
 
-    @property
+    @cached_property
     def widths(self) -> Floats:
         """``(c,)`` standard deviations; a constant column adds no distance."""
         spread = self.qualities.std(axis=0) if len(self.qualities) else np.zeros(self.qualities.shape[1])
@@ -85,10 +86,15 @@ def compare(of: Candidates, reference: int, most: int, rng: np.random.Generator)
     sample = {g: _some(rows, DENIED_AT_MOST, rng) for g, rows in denied.items()}
     pairs = [(int(g), reference) for g in groups if g != reference]
     pairs += [(reference, reference), *((reference, int(g)) for g in groups if g != reference)]
+
+    @lru_cache(maxsize=1)  # most pairs are with the reference group
+    def pool_of(group: int) -> _Pool:
+        return _Pool.of(of, approved[group])
+
     for group, to_group in pairs:
         if reference not in denied or not len(sample[group]):
             continue
-        pool = _Pool.of(of, approved[to_group])
+        pool = pool_of(to_group)
         places, distances = pool.nearest(of.qualities[sample[group]], most, once=False)
         filled = [row >= 0 for row in places]
         yield Comparison(
@@ -175,11 +181,19 @@ class _Pool:
 
     def no_better(self, sought: Floats) -> Longs:
         """``(q,)`` how many are no better in any column."""
-        ranks, limits = np.empty(self.qualities.T.shape, np.int32), np.empty(sought.shape, np.int32)
-        for number, column in enumerate(self.qualities.T):
-            levels, ranks[number] = np.unique(column, return_inverse=True)
+        limits = np.empty(sought.shape, np.int32)
+        for number, levels in enumerate(self._ranks[1]):
             limits[:, number] = np.searchsorted(levels, sought[:, number], side="right") - 1
-        return _count(ranks, limits)  # type: ignore[no-any-return]
+        return _count(self._ranks[0], limits)  # type: ignore[no-any-return]
+
+    @cached_property
+    def _ranks(self) -> tuple[Ints, tuple[Floats, ...]]:
+        """``(c, n)`` the rank of each value among those of its column, and these in their order."""
+        ranked = [np.unique(column, return_inverse=True) for column in self.qualities.T]
+        ranks = np.empty(self.qualities.T.shape, np.int32)
+        for number, (_, of_column) in enumerate(ranked):
+            ranks[number] = of_column
+        return ranks, tuple(levels for levels, _ in ranked)
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.numerics.arrays import Bools, Column, Floats, Ints, Longs, Matrix, Packed, Scale
+from tasks.numerics.arrays import Bools, Column, Floats, Ints, Longs, Matrix, Packed, Scale, some_rows_of
 from tasks.numerics.statistics.regression import BLOCK
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ class Coded:
     @property
     def columns(self) -> Floats:
         """``(n, k)``."""
-        return Packed(self.parts).dense() if self.parts else np.zeros((self.rows, 0))
+        return Packed.of(self.parts).dense() if self.parts else np.zeros((self.rows, 0))
 
     @property
     def varies(self) -> list[bool]:
@@ -183,9 +183,15 @@ class Levels:
         """Of some of the rows."""
         return Levels(tuple(code[chosen] for code in self.codes), self.count)
 
-    def sums(self, values: Floats) -> Floats:
-        """``(count, k)`` sums of values ``(n, k)`` over the rows of each indicator."""
+    def sums(self, values: Matrix, weight: Floats | None = None) -> Floats:
+        """``(count, k)`` sums of values ``(n, k)`` over the rows of each indicator, with weights ``(n,)``."""
         total = np.zeros((self.count, values.shape[1]))
+        if isinstance(values, Packed):
+            of_rows = np.ones(len(values)) if weight is None else weight
+            for code in self.codes:
+                total += values.sums_by(of_rows, code, self.count + 1)[:-1]
+            return total
+        values = values if weight is None else values * weight[:, None]
         for code in self.codes:
             total += np.column_stack([np.bincount(code, column, self.count + 1)[:-1] for column in values.T])
         return total
@@ -382,7 +388,7 @@ def build_design(
                 control += [number] * sum(varies)
             number += 1
         ends.append(len(names))
-    parts = Packed(tuple(columns))
+    parts = Packed.of(columns)
     x: Matrix = parts if packed else parts.dense()
     levels = Levels(tuple(np.where(code < 0, len(placed), code) for code in codes), len(placed)) if placed else None
     is_placed = np.isin(np.arange(len(names)), placed)
@@ -427,7 +433,7 @@ def _independent_with(x: Matrix, levels: Levels, is_placed: Bools) -> Bools:
     gram, beside = np.zeros((len(is_placed), len(is_placed))), np.zeros((levels.count, x.shape[1]))
     for start in range(0, len(x), BLOCK):
         rows = slice(start, start + BLOCK)
-        beside += levels.rows(rows).sums(x[rows])
+        beside += levels.rows(rows).sums(some_rows_of(x, rows))
     gram[np.ix_(~is_placed, ~is_placed)] = gram_of(x)
     gram[np.ix_(is_placed, ~is_placed)], gram[np.ix_(~is_placed, is_placed)] = beside, beside.T
     gram[np.ix_(is_placed, is_placed)] = levels.products()
@@ -436,6 +442,8 @@ def _independent_with(x: Matrix, levels: Levels, is_placed: Bools) -> Bools:
 
 def gram_of(x: Matrix) -> Floats:
     """``(p, p)`` cross products of the columns."""
+    if isinstance(x, Packed):
+        return x.squares()
     gram = np.zeros((x.shape[1], x.shape[1]))
     for start in range(0, len(x), BLOCK):
         rows = x[start : start + BLOCK]

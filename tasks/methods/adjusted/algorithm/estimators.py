@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +22,16 @@ from tasks.methods.adjusted.algorithm.propensity import (
 )
 from tasks.methods.adjusted.algorithm.sensitivity import Sensitivity, e_value_of_effect, sensitivity
 from tasks.methods.adjusted.algorithm.streamed import Batch, fit_batches, split
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Longs,
+    Matrix,
+    first_columns_of,
+    some_columns_of,
+    some_rows_of,
+)
 from tasks.numerics.statistics.regression import (
     BLOCK,
     ENOUGH,
@@ -228,13 +238,14 @@ class Rung:
     notes: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """Group -> what holds for each of its estimators (poor support)."""
     support: dict[int, float] = field(default_factory=dict)
+    fit: LogitFit | None = None
+    """Of denial on its columns, where that is known."""
 
-    @property
-    def x(self) -> Floats:
+    @cached_property
+    def x(self) -> Matrix:
         """``(n, p)`` columns of this rung, without those of ``levels``."""
         width = self.design.widths[self.number]
-        columns: Floats = self.design.x[:, : width - int((self.design.placed < width).sum())]
-        return columns
+        return first_columns_of(self.design.matrix, width - int((self.design.placed < width).sum()))
 
     @property
     def batch(self) -> Batch:
@@ -367,16 +378,20 @@ def linear_rows(
         if len(design.y) > BLOCK:
             fit = fit_batches(split(rung.batch, BLOCK)).ordered(rung.order)
         else:
-            fit = regressions.fit_linear(design.y, rung.x, design.cluster)
+            fit = regressions.fit_linear(design.y, rung.x[:], design.cluster)
     except regressions.CollinearError as error:
         return {g: [rung.row(g, "lpm", "all", Estimate(reason=str(error)))] for g in rung.groups}
-    return {g: [_row(rung, g, fit, names, rng, bootstrap)] for g in rung.groups}
+    in_batch = np.empty(len(fit.coefficients))
+    in_batch[rung.order] = fit.coefficients
+    residual = float(np.square(design.y - rung.batch.fitted(in_batch)).sum())
+    return {g: [_row(rung, g, fit, residual, names, rng, bootstrap)] for g in rung.groups}
 
 
 def _row(
     rung: Rung,
     group: int,
     fit: regressions.LinearFit,
+    residual: float,
     names: tuple[str, ...],
     rng: np.random.Generator,
     bootstrap: bool,
@@ -385,7 +400,7 @@ def _row(
     design, column = rung.design, rung.design.indicators[group]
     group_estimate = estimate(float(fit.coefficients[column]), float(fit.se[column]), rung.level, design.cluster)
     if bootstrap and design.cluster is not None:
-        low, high = wild_interval(rung.x, design.y, fit, column, design.cluster, rung.level, rng)
+        low, high = wild_interval(rung.x[:], design.y, fit, column, design.cluster, rung.level, rng)
         reason = "interval by wild cluster bootstrap"
         group_estimate = group_estimate._replace(
             low=low, high=high, reason=reason if low <= high else f"{reason}: no bound"
@@ -398,9 +413,6 @@ def _row(
             places.setdefault(names[control], []).append(place)
     for place, control in rung.design.partners.items():
         places.setdefault(names[control], []).append(place)
-    in_batch = np.empty(len(fit.coefficients))
-    in_batch[rung.order] = fit.coefficients
-    residual = float(np.square(design.y - rung.batch.fitted(in_batch)).sum())
     bread = fit.classical * fit.df / residual
     unseen = sensitivity(fit, membership(bread, column, len(rung.design.y)), column, places, 1 - rung.level)
     strongest = unseen.adjusted_by_strongest
@@ -439,7 +451,7 @@ def logit_rows(rung: Rung, start: Floats | None) -> tuple[dict[int, list[Effect]
         }, None
     x, y = rung.x, rung.design.y
     first = None if start is None else np.concatenate([start, np.zeros(x.shape[1] - len(start))])
-    fit = fit_logit(x, y, first)
+    fit = rung.fit or fit_logit(x, y, first)
     if fit.separated:
         return _separated_rows(rung, fit), None
     effects: dict[int, list[Effect]] = {}
@@ -460,7 +472,7 @@ def _separated_rows(rung: Rung, separated: LogitFit) -> dict[int, list[Effect]]:
     with_limit = [] if limit is None else [g for g in rung.groups if _has_limit(rung, g, limit)]
     effects: dict[int, list[Effect]] = {}
     if limit is not None:
-        x = rung.x[np.ix_(limit.rows, limit.columns)]
+        x = some_columns_of(some_rows_of(rung.x, limit.rows), limit.columns)
         effects = {g: [_limit_row(rung, g, over, limit, x) for over in OVER] for g in with_limit}
     if len(effects) == len(rung.groups):
         return effects
@@ -474,7 +486,7 @@ def _has_limit(rung: Rung, group: int, limit: regressions.LimitFit) -> bool:
     return {group, rung.design.reference} <= stays and bool(limit.steady[indicators].all())
 
 
-def _limit_row(rung: Rung, group: int, over: Over, limit: regressions.LimitFit, x: Floats) -> Effect:
+def _limit_row(rung: Rung, group: int, over: Over, limit: regressions.LimitFit, x: Matrix) -> Effect:
     """The effect at the limit: over all rows of the group, or of the rung, of which those that left add nothing."""
     design, place = rung.design, {int(column): at for at, column in enumerate(limit.columns)}
     indicators = [place[column] for column in design.indicators.values() if column in place]
@@ -482,7 +494,7 @@ def _limit_row(rung: Rung, group: int, over: Over, limit: regressions.LimitFit, 
     inside = design.group[limit.rows] == group if over == "own" else slice(None)
     every = int((design.group == group).sum()) if over == "own" else len(design.y)
     changed = regressions.change(
-        limit.fit.coefficients, x[inside], place[design.indicators[group]], slice(1, 1 + len(indicators))
+        limit.fit.coefficients, some_rows_of(x, inside), place[design.indicators[group]], slice(1, 1 + len(indicators))
     )
     share = len(y[inside]) / every
     influence = np.zeros(len(design.y))
@@ -516,7 +528,7 @@ def _left_words(rung: Rung, limit: regressions.LimitFit) -> str:
 
 def _firth_rows(rung: Rung, separated: LogitFit, groups: Sequence[int]) -> dict[int, list[Effect]]:
     """Effects of the penalised fit; their intervals are the effects at the ends of the profile interval."""
-    x, y = rung.x, rung.design.y
+    x, y = rung.x[:], rung.design.y
     reason = f"separated: {separated.separated}; Firth's penalised fit with profile intervals"
     if rung.design.cluster is not None:
         reason += f", {INDEPENDENT}"
@@ -533,7 +545,7 @@ def _firth_row(rung: Rung, group: int, fit: regressions.FirthFit, reason: str) -
     A profile without an end reaches to the largest difference that two probabilities can have.
     """
     design, column = rung.design, rung.design.indicators[group]
-    ends = regressions.profile_interval(rung.x, design.y, fit, column, rung.level)
+    ends = regressions.profile_interval(rung.x[:], design.y, fit, column, rung.level)
     effects = []
     for over in OVER:
         rows = _averaged(rung, group, over)
@@ -547,9 +559,9 @@ def _firth_row(rung: Rung, group: int, fit: regressions.FirthFit, reason: str) -
     return effects
 
 
-def _averaged(rung: Rung, group: int, over: Over) -> Floats:
+def _averaged(rung: Rung, group: int, over: Over) -> Matrix:
     """The design rows that an effect is averaged over."""
-    return rung.x[rung.design.group == group] if over == "own" else rung.x
+    return some_rows_of(rung.x, rung.design.group == group) if over == "own" else rung.x
 
 
 def _denial_logit_row(
@@ -585,7 +597,7 @@ def propensities(rung: Rung) -> tuple[dict[int, Propensity], tuple[Support, ...]
         propensity = fit_propensity(pair_rows(rung.design, group, rung.number))
         support.append(measure_support(propensity, rung.number, group))
         if len(rung.design.y) > BLOCK:
-            propensity = replace(propensity, pair=replace(propensity.pair, x=propensity.pair.x[:0].copy()))
+            propensity = replace(propensity, pair=replace(propensity.pair, x=np.zeros((0, 0))))
         of_group[group] = propensity
     return of_group, tuple(support)
 

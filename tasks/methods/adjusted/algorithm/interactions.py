@@ -9,6 +9,7 @@ tell apart (rare ones) or that applicants of one side alone have is left out: th
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -24,8 +25,16 @@ from tasks.methods.adjusted.algorithm.design import (
     own_levels,
 )
 from tasks.methods.adjusted.algorithm.regressions import cluster_sums
-from tasks.numerics.arrays import Bools, Floats, Ints, Repeated
-from tasks.numerics.statistics.regression import Estimate, LogitFit, estimate, fit_logit, logistic, weighted_squares
+from tasks.numerics.arrays import Bools, Floats, Ints, Matrix, Repeated, first_columns_of, sums_of
+from tasks.numerics.statistics.regression import (
+    Estimate,
+    LogitFit,
+    estimate,
+    fit_logit,
+    inverse,
+    logistic,
+    weighted_squares,
+)
 
 PERCENTILES = (10, 50, 90)
 
@@ -108,8 +117,15 @@ def interaction_rows(
         groups: Those that are judged.
         level: Of the intervals.
     """
-    x = design.x[:, : design.widths[rung]]
-    gram, interactions = gram_of(x), []
+    x = first_columns_of(design.matrix, design.widths[rung])
+    gram, interactions = gram_of(x), list[Interaction]()
+    every = weighted_squares(x, start.fitted * (1 - start.fitted))
+    percentiles = {
+        control.name: _percentiles(control.values[used])
+        for block in applications.blocks[:rung]
+        for control in block.controls
+        if not start.separated
+    }
     for group in groups:
         if start.separated:
             reason = f"separated: {start.separated}"
@@ -122,26 +138,35 @@ def interaction_rows(
         rows, number = [], 0
         for block in applications.blocks[:rung]:
             numbers = list(range(number, number + len(block.controls)))
-            together = _fit(design, x, gram, group, numbers, start)
+            together = _fit(design, x, (gram, every), group, numbers, start)
             for place, control in zip(numbers, block.controls, strict=True):
-                fit = _fit(design, x, gram, group, [place], start) if together.fit.separated else together
-                rows += _of_control(design, fit, group, block.name, control, place, used, level)
+                fit = _fit(design, x, (gram, every), group, [place], start) if together.fit.separated else together
+                at = percentiles[control.name]
+                rows += _of_control(design, fit, group, block.name, control, place, used, level, at)
             number += len(block.controls)
         interactions += _holm(rows)
     return tuple(interactions)
 
 
-def _fit(design: Design, x: Floats, gram: Floats, group: int, controls: list[int], start: LogitFit) -> _Fit:
-    """The logit with the group times the first column of each number and all indicators of each category."""
+def _fit(
+    design: Design, x: Matrix, products: tuple[Floats, Floats], group: int, controls: list[int], start: LogitFit
+) -> _Fit:
+    """The logit with the group times the first column of each number and all indicators of each category.
+
+    ``products`` are those of the columns, and the information at the start, by which the fit begins.
+    """
     column, of = design.indicators[group], []
     for j in range(design.first_control, x.shape[1]):
         squared = design.names[j].endswith(" squared") and design.control[j] == design.control[j - 1]
         if design.control[j] in controls and not squared:
             of.append(j)
     wide = Repeated(x, np.flatnonzero(design.group == group), np.array(of, np.int64))
-    is_independent = independent_in(wide.squared(gram, gram_of(wide.inside)))[x.shape[1] :]
-    wide = replace(wide, of=wide.of[is_independent])
-    fit = fit_logit(wide, design.y, np.append(start.coefficients, np.zeros(len(wide.of))))
+    is_independent = independent_in(wide.squared(products[0], gram_of(wide.inside)))[x.shape[1] :]
+    wide, fitted = replace(wide, of=wide.of[is_independent]), start.fitted[wide.rows]
+    first = np.append(start.coefficients, np.zeros(len(wide.of)))
+    at_start = wide.squared(products[1], weighted_squares(wide.inside, fitted * (1 - fitted)))
+    like = LogitFit(first, start.fitted, inverse(at_start), "")
+    fit = fit_logit(wide, design.y, first, like=like)
     return _Fit(wide, column, fit, design.y - fit.fitted, design.cluster)
 
 
@@ -154,6 +179,7 @@ def _of_control(
     number: int,
     used: Bools,
     level: float,
+    percentiles: list[tuple[int, float]],
 ) -> list[Interaction]:
     """Test of one control and the effects at its values; one row with a reason where there is no test, or no value."""
     width = interaction_fit.x.x.shape[1]
@@ -168,7 +194,7 @@ def _of_control(
     tested = replace(base, statistic=statistic, p=p)
     values = control.values[used]
     rows = {}
-    for percentile, at in _values(design, control, group, used):
+    for percentile, at in _values(design, control, group, used, percentiles):
         effect = _effect_at(design, interaction_fit, number, int(np.argmax(values == at)), level)
         rows[at] = replace(
             tested, percentile=percentile, at=at, value=effect.value, low=effect.low, high=effect.high, se=effect.se
@@ -176,13 +202,17 @@ def _of_control(
     return list(rows.values()) or [replace(tested, reason="no level of its own that both sides have")]
 
 
-def _values(design: Design, control: Control, group: int, used: Bools) -> list[tuple[int | None, float]]:
+def _percentiles(values: Floats) -> list[tuple[int, float]]:
+    """Of each percentile the value."""
+    shares = [percentile / 100 for percentile in PERCENTILES]
+    return list(zip(PERCENTILES, np.quantile(values, shares, method="closest_observation").tolist(), strict=True))
+
+
+def _values(
+    design: Design, control: Control, group: int, used: Bools, percentiles: Sequence[tuple[int, float]]
+) -> Sequence[tuple[int | None, float]]:
     """Percentiles of a number or an ordered category, or all levels, without those that the fit cannot estimate."""
-    values = control.values[used]
-    percentile_values: list[tuple[int | None, float]] = [
-        (percentile, float(np.quantile(values, percentile / 100, method="closest_observation")))
-        for percentile in PERCENTILES
-    ]
+    values, percentile_values = control.values[used], percentiles
     if control.kind == "number":
         return percentile_values
     member = design.group == group
@@ -207,16 +237,16 @@ def _effect_at(design: Design, interaction_fit: _Fit, number: int, row: int, lev
     members, b, column = interaction_fit.x.inside, interaction_fit.fit.coefficients, interaction_fit.column
     width, of = members.shape[1], interaction_fit.x.of
     is_set = np.array([design.control[j] == number for j in range(width)], np.bool_)
-    set_to = np.where(is_set, interaction_fit.x.x[row], 0.0)
+    set_to = np.where(is_set, interaction_fit.x.x[row : row + 1][0], 0.0)
     own = np.where(is_set, 0.0, 1.0)  # whose values are the members' own: all others are set
     own[column] = 0.0
     with_terms = np.zeros(width)
     with_terms[of] = b[width:]
     coefficients = np.stack([b[:width], with_terms])
-    off, terms = (coefficients * own) @ members.T + (coefficients @ set_to)[:, None]
+    off, terms = (members @ (coefficients * own).T + coefficients @ set_to).T
     p1, p0 = logistic(off + b[column] + terms), logistic(off)
     slopes = np.stack([p1 * (1 - p1), p0 * (1 - p0)])
-    sums = (slopes @ members) * own + slopes.sum(axis=1)[:, None] * set_to
+    sums = sums_of(members, slopes.T).T * own + slopes.sum(axis=1)[:, None] * set_to
     gradient = np.concatenate([sums[0] - sums[1], sums[0, of]]) / len(members)
     gradient[column] = slopes[0].sum() / len(members)
     se = math.sqrt(interaction_fit.covariance(gradient[:, None])[0, 0])

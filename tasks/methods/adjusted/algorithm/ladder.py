@@ -29,7 +29,7 @@ from tasks.methods.adjusted.algorithm.design import (
 from tasks.methods.adjusted.algorithm.interactions import Interaction, interaction_rows
 from tasks.methods.adjusted.algorithm.propensity import Support
 from tasks.methods.adjusted.settings import AdjustedSettings
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs, some_columns_of, sums_of
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs, first_columns_of, some_columns_of, some_rows_of, sums_of
 from tasks.numerics.statistics.regression import (
     BLOCK,
     MANY,
@@ -330,7 +330,7 @@ def _beside(design: Design, terms: Terms, chosen: list[int], width: int) -> Floa
         shares = bread @ sums_of(x, residuals.T)
         for start in range(0, len(x), BLOCK):
             rows = slice(start, start + BLOCK)
-            residuals[:, rows] -= (x[rows] @ shares).T
+            residuals[:, rows] -= (some_rows_of(x, rows) @ shares).T
     for place, residual in enumerate(residuals):
         before = residuals[:place]
         for _ in range(2):
@@ -394,8 +394,8 @@ class Equation:
 
 def with_terms(
     design: Design, applications: Applications, used: Bools, rung: int, fit: LogitFit | None = None
-) -> Design:
-    """The design up to a rung with the terms that were chosen; the design itself where none is.
+) -> tuple[Design, LogitFit]:
+    """The design up to a rung with the terms that were chosen, and its fit; the design itself where none is.
 
     Denial is looked at before the groups and once more after them. Terms that would separate the logit are taken back;
     none is looked for where it is separated without them, as by a model that decides by the columns.
@@ -409,12 +409,13 @@ def with_terms(
     """
     width = design.widths[rung]
     room = min(MOST_ADDED, _room(design.y) - width, MOST_COLUMNS - width)
-    if room <= 0 or rung == 0 or (fit or fit_logit(design.x[:, :width], design.y)).separated:
-        return design
+    fit = fit or fit_logit(first_columns_of(design.matrix, width), design.y)
+    if room <= 0 or rung == 0 or fit.separated:
+        return design, fit
     few, of_few, used_few = some_rows(design, applications, used)
     terms = terms_of(few, of_few, used_few, rung)
     if not len(terms.first):
-        return design
+        return design, fit
     chosen = choose(_denial(few, rung), terms, min(room, SHARE))
     chosen = of_groups(added(few, terms, chosen, rung), terms, chosen, rung, room)
     chosen += choose(_denial(added(few, terms, chosen, rung), rung), terms, room - len(chosen))
@@ -422,10 +423,10 @@ def with_terms(
         terms, chosen = same_terms(terms, chosen, design, applications, used, rung), list(range(len(chosen)))
     while chosen:
         wide = added(design, terms, chosen, rung)
-        if independent(wide.x).all() and not fit_logit(wide.x, wide.y).separated:
-            return wide
+        if independent(wide.matrix).all() and not (of_wide := fit_logit(wide.matrix, wide.y)).separated:
+            return wide, of_wide
         chosen = chosen[:-1]
-    return design
+    return design, fit
 
 
 def some_rows(design: Design, applications: Applications, used: Bools) -> tuple[Design, Applications, Bools]:
@@ -653,14 +654,16 @@ def climb(applications: Applications, settings: AdjustedSettings, level: float, 
     is_large = rows.used.sum() > BLOCK and not settings.cluster_bootstrap  # which needs every column
     in_judged = estimators.PLACE in names(applications, judged_rung or 0)
     absorbed = estimators.PLACE if is_large and not in_judged else ""
-    design = build_design(applications, rows, settings.form, absorbed) if groups else None
-    chosen, plain = design, None
+    is_packed = rows.used.sum() > MANY and not settings.cluster_bootstrap
+    design = build_design(applications, rows, settings.form, absorbed, packed=is_packed) if groups else None
+    chosen, plain, judged = design, None, None
     if design is not None and judged_rung is not None:
-        plain = fit_logit(design.x[:, : design.widths[judged_rung]], design.y)
+        plain = judged = fit_logit(first_columns_of(design.matrix, design.widths[judged_rung]), design.y)
     if design is not None and judged_rung is not None and settings.terms == "selected" and settings.form == "squared":
-        chosen = with_terms(design, applications, rows.used, judged_rung, plain)
-        if len(design.y) > MANY and design.widths[judged_rung] == design.x.shape[1]:
-            design = replace(design, x=chosen.x[:, : design.x.shape[1]])  # one matrix for both
+        chosen, judged = with_terms(design, applications, rows.used, judged_rung, plain)
+        width = design.matrix.shape[1]
+        if chosen.packed is not None and design.widths[judged_rung] == width:
+            design = replace(design, packed=chosen.packed.having(np.arange(width)))  # one matrix for both
     effects: list[estimators.Effect] = []
     support: list[Support] = []
     start: Floats | None = None
@@ -668,7 +671,10 @@ def climb(applications: Applications, settings: AdjustedSettings, level: float, 
         effects_of_group: dict[int, list[estimators.Effect]] = {}
         of = chosen if number == judged_rung else design
         if of is not None and design is not None:
-            rung = estimators.Rung(number, names(applications, number), of, level, rows.counts, rows.events, groups)
+            rung = estimators.Rung(
+                *(number, names(applications, number), of, level, rows.counts, rows.events, groups),
+                fit=judged if number == judged_rung and len(of.y) > BLOCK else None,
+            )
             effects_of_group, start, supported = _climb_rung(rung, applications, settings, start, rng)
             support += supported
             start = None if start is None else start[: design.widths[number]]

@@ -19,6 +19,8 @@ from scipy import sparse
 from tasks.methods.adjusted.algorithm.expected import Effect, Rule
 from tasks.methods.adjusted.algorithm.regressions import cluster_sums
 from tasks.numerics.arrays import Floats, Ints, Longs, Matrix
+from tasks.numerics.levels import add_parts
+from tasks.numerics.statistics.regression import weighted_squares
 
 MOST_LEVELS = 60
 """Levels of a column that are looked at, the commonest."""
@@ -31,7 +33,7 @@ FEWEST_CLUSTERS = 10
 FIFTHS = "expected denial"
 """Name of the split by p0."""
 CHUNK = 16_384
-"""Rows with the influences of all parts in memory at a time."""
+"""Rows with their columns in memory at a time."""
 TIMES_LIMIT = 2.5
 """The limit of a part is no larger than so many times that of the group's row."""
 
@@ -319,37 +321,43 @@ def _cross_products(
 ) -> tuple[Floats, Floats]:
     """Cross products of the influences of all parts and wholes, ``(K + groups,)`` squared; errors by clusters ``(K,)``.
 
-    Rows come in chunks, so that no matrix of rows and parts is held.
+    The influence of a part is that of its own rows and that of the rule, which goes through all reference rows and is
+    linear in their columns: its cross products are those of the columns, by way of the slopes.
     """
-    count, rows = len(columns), len(rule.y)
+    count, rows, k = len(columns), len(rule.y), rule.x.shape[1]
     slopes = np.stack([column.gradient for column in columns]) @ rule.inverse
-    reference_rows, k = int(rule.reference.sum()), rule.x.shape[1]
+    reference_rows = int(rule.reference.sum())
     factor = math.sqrt(reference_rows / max(reference_rows - k, 1))
     residual = rule.y - rule.p0
     of_rule = np.where(rule.reference, -factor * residual, 0.0)
-    cross = np.zeros((count + len(groups),) * 2)
-    clusters = 0 if cluster is None else int(cluster.max()) + 1
-    of_clusters = np.zeros((clusters, k))
-    stacked = np.empty((count + len(groups), min(CHUNK, rows)))
+    splits = list({id(column.split): column.split for column in columns}.values())
+    number_of_split = {id(split): number for number, split in enumerate(splits)}
+    number_of_group = {inside.group: number for number, inside in enumerate(groups)}
+    part_of = np.full((len(groups), len(splits), max(len(split.levels) for split in splits)), -1, np.int32)
+    for place, column in enumerate(columns):
+        part_of[number_of_group[column.inside.group], number_of_split[id(column.split)], column.level] = place
+    whose = np.full(rows, -1, np.int32)
+    whose[rule.reference] = len(groups)
+    for number, inside in enumerate(groups):
+        whose[inside.effect.members] = number
+    of_parts = np.array([(c.mean, c.n, c.taken_out, c.weight) for c in columns])
+    own, through = np.zeros((count + len(groups),) * 2), np.zeros((count + len(groups), k))
     for start in range(0, rows, CHUNK):
         part = slice(start, start + CHUNK)
-        x = rule.x[part]
-        some = stacked[:, : len(x)]
-        np.matmul(slopes, x.T, out=some[:count])
-        some[:count] *= of_rule[part]
-        own, reference = residual[part], rule.reference[part]
-        for out, column in zip(some, columns, strict=False):
-            inside_level = column.split.code[part] == column.level
-            inside = np.flatnonzero(inside_level & column.inside.effect.members[part])
-            outside = np.flatnonzero(inside_level & reference)
-            out[inside] += (own[inside] - column.mean) / column.n
-            out[outside] -= column.inside.odds[part][outside] * (own[outside] - column.taken_out) / column.weight
-        some[count:] = [inside.effect.influence[part] for inside in groups]
-        cross += some @ some.T
-        if cluster is not None:
-            of_clusters += cluster_sums(x, of_rule[part], cluster[part], clusters)
+        add_parts(
+            *(own, through, np.ascontiguousarray(rule.x[part]), of_rule[part], residual[part], whose[part]),
+            *(np.column_stack([split.code[part] for split in splits]), part_of, of_parts),
+            np.column_stack([inside.odds[part] for inside in groups]),
+            np.column_stack([inside.effect.influence[part] for inside in groups]),
+        )
+    cross = own + np.tril(own, -1).T
+    of_slopes = slopes @ through.T
+    cross[:count] += of_slopes
+    cross[:, :count] += of_slopes.T
+    cross[:count, :count] += slopes @ weighted_squares(rule.x, of_rule**2) @ slopes.T
     if cluster is None:
         return cross, np.zeros(count)
+    of_clusters = cluster_sums(rule.x, of_rule, cluster, int(cluster.max()) + 1)
     return cross, _by_clusters(rule, columns, slopes @ of_clusters.T, cluster)
 
 

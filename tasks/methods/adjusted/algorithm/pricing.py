@@ -278,7 +278,7 @@ def price_design(loans: Loans, complete: Bools, group: int, form: Form, fewest: 
         rungs.append(_remarked(effect, f"{ONE_PRODUCT}: every loan is of the same product") if is_single else effect)
         ends.append(len(columns))
     judged = len([block for block in loans.blocks if block.name != DISCRETION])
-    x = Packed(tuple(columns)).dense()
+    x = Packed.of(columns).dense()
     gram = gram_of(x) if len(y) > BLOCK else None
     is_independent = independent(x) if gram is None else independent_in(gram)
     if not is_independent.all():

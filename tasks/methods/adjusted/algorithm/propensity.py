@@ -7,13 +7,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.methods.adjusted.algorithm.design import Design, independent, renumbered
-from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.numerics.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Longs,
+    Matrix,
+    Packed,
+    first_columns_of,
+    some_columns_of,
+    some_rows_of,
+    sums_of,
+)
 from tasks.numerics.statistics.regression import (
     CACHED,
     Estimate,
     LogitFit,
     estimate,
     fit_logit,
+    improved,
+    inverse,
     logistic,
     share_inside,
     standard_error,
@@ -39,7 +52,7 @@ class Pair:
     """``(m,)`` 1 for denied."""
     member: Bools
     """``(m,)`` of the group."""
-    x: Floats
+    x: Matrix
     """``(m, q)`` intercept and controls; of full rank."""
     names: tuple[str, ...]
     """``(q,)``."""
@@ -68,12 +81,24 @@ def pair_rows(design: Design, group: int, rung: int) -> Pair:
     """The rows and controls of a group and the reference group on a rung."""
     rows = (design.group == group) | (design.group == design.reference)
     columns = np.r_[0, design.first_control : design.widths[rung]]
-    x = design.x[np.ix_(rows, columns)]
+    x = _rows_with(design, rows, columns)
     is_independent = independent(x)
     names = tuple(design.names[column] for column in columns[is_independent])
     cluster = None if design.cluster is None else renumbered(design.cluster[rows])
-    x = x if is_independent.all() else x[:, is_independent]
-    return Pair(rows, design.y[rows], design.group[rows] == group, np.ascontiguousarray(x), names, cluster)
+    x = x if is_independent.all() else _contiguous(some_columns_of(x, is_independent))
+    return Pair(rows, design.y[rows], design.group[rows] == group, x, names, cluster)
+
+
+def _rows_with(design: Design, rows: Bools, columns: Longs) -> Matrix:
+    """Some rows of a design with some of its columns."""
+    if design.packed is not None:
+        return design.packed.having(columns).taken(rows)
+    x: Floats = design.x[np.ix_(rows, columns)]
+    return x
+
+
+def _contiguous(x: Matrix) -> Matrix:
+    return np.ascontiguousarray(x) if isinstance(x, np.ndarray) else x
 
 
 def fit_propensity(pair: Pair) -> Propensity:
@@ -114,7 +139,7 @@ def overlap_effect(propensity: Propensity, level: float) -> Estimate:
     residuals = [pair.y - mean for mean in means]
     influence = shares[0] * residuals[0] - shares[1] * residuals[1]
     inside = [share / np.where(weights > 0, weights, 1.0) for share in shares]  # a / A and (1 - a) / B
-    slope = -(e * (1 - e) * (inside[0] * residuals[0] + inside[1] * residuals[1])) @ pair.x
+    slope = sums_of(pair.x, -e * (1 - e) * (inside[0] * residuals[0] + inside[1] * residuals[1]))
     influence = influence + row_weight * (pair.x @ (propensity.fit.inverse @ slope)) * (member - e)
     se = standard_error(influence, pair.cluster)
     reason = f"propensity penalised: {propensity.separated}" if propensity.separated else ""
@@ -159,7 +184,7 @@ def measure_support(propensity: Propensity, rung: int, group: int) -> Support:
     n = int(pair.member.sum())
     if pair.x.shape[1] < 2:
         return Support(rung, group, n, 1.0, 1.0, math.nan, "", math.nan, "", 0.0)
-    raw, weighted = standardised_differences(pair.x[:, 1:], pair.member, [np.ones(len(e)), overlap_weights(propensity)])
+    raw, weighted = standardised_differences(pair.x, pair.member, [np.ones(len(e)), overlap_weights(propensity)])
     of_members = e[pair.member]
     return Support(
         rung=rung,
@@ -176,18 +201,28 @@ def measure_support(propensity: Propensity, rung: int, group: int) -> Support:
     )
 
 
-def standardised_differences(x: Floats, member: Bools, weights: Sequence[Floats]) -> Iterator[Floats]:
-    """``(q,)`` absolute differences of means by each weight, in unweighted standard deviations (Austin 2009).
+def standardised_differences(x: Matrix, member: Bools, weights: Sequence[Floats]) -> Iterator[Floats]:
+    """``(q - 1,)`` absolute differences of means by each weight, in unweighted standard deviations (Austin 2009).
 
     To twelve places: weights that balance all columns leave rounding errors, the largest one of any column.
+
+    Args:
+        x: ``(m, q)`` columns, the first of which, the intercept, is left out.
+        member: ``(m,)`` of the group.
+        weights: ``(m,)`` each.
     """
-    mean = x.mean(axis=0)
-    sd = np.sqrt(np.einsum("ij,ij->j", x, x) / len(x) - mean**2)
-    for weight in weights:
-        shares = [np.where(side, weight, 0.0) for side in (member, ~member)]
-        of_member, of_other = (share @ x / share.sum() for share in shares)
-        differences: Floats = np.round(np.abs(of_member - of_other) / sd, 12)
-        yield differences
+    if isinstance(x, np.ndarray):
+        x = x[:, 1:]
+        mean, square = x.mean(axis=0), np.einsum("ij,ij->j", x, x) / len(x)
+    else:
+        mean, square = x.sums(np.ones(len(x))) / len(x), np.diag(x.squares()) / len(x)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        sd = np.sqrt(square - mean**2)
+        for weight in weights:
+            shares = [np.where(side, weight, 0.0) for side in (member, ~member)]
+            of_member, of_other = (sums_of(x, share) / share.sum() for share in shares)
+            differences: Floats = np.round(np.abs(of_member - of_other) / sd, 12)
+            yield differences if isinstance(x, np.ndarray) else differences[1:]
 
 
 def unmatched_share(e: Floats, member: Bools) -> float:
@@ -249,7 +284,7 @@ def draw_folds_of_clusters(strata: Ints, cluster: Ints, folds: int, splits: int,
     return draw_folds(rarest, folds, splits, rng)[:, cluster]
 
 
-def fit_without_folds(x: Floats, y: Floats, fold: Ints, folds: int, start: Floats | None = None) -> Floats:
+def fit_without_folds(x: Matrix, y: Floats, fold: Ints, folds: int, like: LogitFit | None = None) -> Floats:
     """Coefficients of a ridge logit without each fold of each split.
 
     Args:
@@ -257,12 +292,14 @@ def fit_without_folds(x: Floats, y: Floats, fold: Ints, folds: int, start: Float
         y: ``(m,)`` 0 or 1.
         fold: ``(splits, m)`` fold of each row, from 0.
         folds: Number of folds.
-        start: ``(q,)`` coefficients near those of all rows, if there are any.
+        like: A fit near that of all rows, if there is any.
 
     Returns:
         ``(splits, q, folds)``.
     """
-    full_fit = fit_logit(x, y, start, ridge=RIDGE)
+    full_fit = fit_logit(x, y, None if like is None else like.coefficients, ridge=RIDGE, like=like)
+    if isinstance(x, Packed):
+        return np.stack([_fit_packed(x, y, of_split, folds, full_fit) for of_split in fold])
     at_once = max(1, CELLS // (len(x) * folds))
     fold_coefficients = []
     for first in range(0, len(fold), at_once):
@@ -275,7 +312,46 @@ def fit_without_folds(x: Floats, y: Floats, fold: Ints, folds: int, start: Float
     return np.concatenate(fold_coefficients, axis=1).T.reshape(len(fold), folds, -1).transpose(0, 2, 1)
 
 
-def predict(x: Floats, coefficients: Floats, fold: Ints) -> Floats:
+def _fit_packed(x: Packed, y: Floats, fold: Ints, folds: int, full_fit: LogitFit) -> Floats:
+    """``(q, folds)`` coefficients of one split of many rows. Each fit begins with the information of its own rows.
+
+    The first score of a fit is that of the rows of its fold, as all rows together have none.
+    """
+    residual, slope = y - full_fit.fitted, full_fit.fitted * (1 - full_fit.fitted)
+    penalty = np.full(x.shape[1], RIDGE)
+    penalty[0] = 0.0
+    of_fold = [np.flatnonzero(fold == number) for number in range(folds)]
+    squares = [x.taken(rows).squares(slope[rows]) for rows in of_fold]
+    every = np.sum(squares, axis=0) + np.diag(penalty)
+    curvature = [inverse(every - square) for square in squares]
+    b = np.repeat(full_fit.coefficients[:, None], folds, axis=1)
+    score = (x.sums(residual) - penalty * full_fit.coefficients - x.sums_by(residual, fold, folds)).T
+    moving, width = np.arange(folds), CACHED * folds
+    for _ in range(STEPS):
+        step = np.column_stack([curvature[number] @ score[:, place] for place, number in enumerate(moving)])
+        b[:, moving] += step
+        open_ = ~(np.abs(step).max(axis=0) <= SMALL)
+        moving, before, step = moving[open_], score[:, open_], step[:, open_]
+        if not len(moving):
+            return b
+        score = -penalty[:, None] * b[:, moving]
+        for first in range(0, len(x), width):
+            some, rows = some_rows_of(x, slice(first, first + width)), slice(first, first + width)
+            of_rows = logistic(some @ b[:, moving])
+            np.subtract(y[rows, None], of_rows, out=of_rows)
+            of_rows *= fold[rows, None] != moving
+            score += sums_of(some, of_rows)
+        for place, number in enumerate(moving):
+            change = before[:, place] - score[:, place]
+            if step[:, place] @ change > 0:
+                curvature[number] = improved(curvature[number], step[:, place], change)
+    for number in moving:
+        rows = fold != number
+        b[:, number] = fit_logit(x.taken(rows), y[rows], full_fit.coefficients, ridge=RIDGE).coefficients
+    return b
+
+
+def predict(x: Matrix, coefficients: Floats, fold: Ints) -> Floats:
     """``(splits, m)`` probabilities of the rows by the fit without their fold."""
     probabilities = [
         logistic(np.take_along_axis(x @ fold_coefficients, of[:, None].astype(np.int64), axis=1)[:, 0])
@@ -284,7 +360,7 @@ def predict(x: Floats, coefficients: Floats, fold: Ints) -> Floats:
     return np.stack(probabilities)
 
 
-def _fit_many(x: Floats, y: Floats, in_training: Bools, start: Floats, curvature: Floats) -> Floats:
+def _fit_many(x: Matrix, y: Floats, in_training: Bools, start: Floats, curvature: Floats) -> Floats:
     """``(q, f)`` ridge logits on the rows ``kept (m, f)``, by steps with the inverse Hessian ``curvature``.
 
     A step is extrapolated by the one before (Anderson 1965): those of a fit that lacks a category's only denials shrink
@@ -300,10 +376,11 @@ def _fit_many(x: Floats, y: Floats, in_training: Bools, start: Floats, curvature
         score = -penalty * b[:, moving]
         for first in range(0, len(x), CACHED):
             rows = slice(first, first + CACHED)
-            residual = logistic(x[rows] @ b[:, moving])
+            some = some_rows_of(x, rows)
+            residual = logistic(some @ b[:, moving])
             np.subtract(y[rows, None], residual, out=residual)
             residual *= rows_used[rows]
-            score += x[rows].T @ residual
+            score += sums_of(some, residual)
         step = move = curvature @ score
         if before is not None:
             change = step - before[1]
@@ -315,7 +392,9 @@ def _fit_many(x: Floats, y: Floats, in_training: Bools, start: Floats, curvature
         if not len(moving):
             return b
     for column in moving:
-        b[:, column] = fit_logit(x[in_training[:, column]], y[in_training[:, column]], start, ridge=RIDGE).coefficients
+        b[:, column] = fit_logit(
+            some_rows_of(x, in_training[:, column]), y[in_training[:, column]], start, ridge=RIDGE
+        ).coefficients
     return b
 
 
@@ -366,12 +445,12 @@ def expected_denials(design: Design, rung: int, folds: int, splits: int, rng: np
         return Expected(fold, folds, np.full(fold.shape, np.nan))
     width = design.widths[rung]
     columns = np.r_[0, design.first_control : width]
-    x = design.x[np.ix_(reference, columns)]
+    x = _rows_with(design, reference, columns)
     is_independent = independent(x)
-    x = x if is_independent.all() else np.ascontiguousarray(x[:, is_independent])
+    x = x if is_independent.all() else _contiguous(some_columns_of(x, is_independent))
     fits = np.zeros((len(fold), width, folds))  # 0 for the columns that are left out: no rows are copied without them
     fits[:, columns[is_independent]] = fit_without_folds(x, design.y[reference], fold[:, reference], folds)
-    return Expected(fold, folds, predict(design.x[:, :width], fits, fold))
+    return Expected(fold, folds, predict(first_columns_of(design.matrix, width), fits, fold))
 
 
 def aipw_effect(propensity: Propensity, expected: Expected, level: float) -> Estimate:
@@ -389,7 +468,7 @@ def aipw_effect(propensity: Propensity, expected: Expected, level: float) -> Est
     fold, member = expected.fold[:, pair.rows], pair.member.astype(np.float64)
     if _held_out_whole(fold, pair.member) or _held_out_whole(fold, ~pair.member):
         return Estimate(reason=ONE_FOLD)
-    fits = fit_without_folds(pair.x, member, fold, expected.folds, propensity.fit.coefficients)
+    fits = fit_without_folds(pair.x, member, fold, expected.folds, propensity.fit)
     e = np.clip(predict(pair.x, fits, fold), *CLIPPED)
     split_effects = [
         _effect(pair, *split_inputs) for split_inputs in zip(e, expected.denial[:, pair.rows], strict=True)

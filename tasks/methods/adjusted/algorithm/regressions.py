@@ -9,10 +9,9 @@ import numpy as np
 import scipy  # its parts are loaded on first use: a spec is read without them
 
 from tasks.methods.adjusted.algorithm.design import independent
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs, Matrix, Packed, some_columns_of, some_rows_of, sums_of
 from tasks.numerics.statistics.regression import (
     FLAT,
-    MANY,
     Estimate,
     LogitFit,
     estimate,
@@ -125,8 +124,10 @@ def cr1_factor(n: int, df: int, clusters: int) -> float:
     return math.nan if clusters < 2 else clusters / (clusters - 1) * (n - 1) / df
 
 
-def cluster_sums(x: Floats, values: Floats, cluster: Ints, clusters: int) -> Floats:
+def cluster_sums(x: Matrix, values: Floats, cluster: Ints, clusters: int) -> Floats:
     """``(clusters, p)`` sums over the rows of each cluster of the columns of ``x (n, p)`` times ``values (n,)``."""
+    if isinstance(x, Packed):
+        return x.sums_by(values, cluster, clusters)
     cells = (values, cluster, np.arange(len(values) + 1))
     sums: Floats = scipy.sparse.csc_matrix(cells, shape=(clusters, len(values))) @ x
     return sums
@@ -164,7 +165,7 @@ class LimitFit:
     """Of the rows and columns that stay."""
 
 
-def fit_limit(x: Floats, y: Floats) -> LimitFit | None:
+def fit_limit(x: Matrix, y: Floats) -> LimitFit | None:
     """The limit of a logit with a likelihood without maximum; None where there is none, or nothing is left of it.
 
     Args:
@@ -176,7 +177,7 @@ def fit_limit(x: Floats, y: Floats) -> LimitFit | None:
     for passes in range(1, LIMIT_STEPS + 1):
         p = logistic(x @ b)
         matrix = information(x, p)
-        step = solve(matrix, x.T @ (y - p))
+        step = solve(matrix, sums_of(x, y - p))
         longest = float(np.abs(step).max())
         if longest <= LIMIT_SMALL:
             fit = LogitFit(b, p, inverse(matrix), "", passes)
@@ -190,9 +191,9 @@ def fit_limit(x: Floats, y: Floats) -> LimitFit | None:
         if gain.min() < -FLAT * largest or not leaves.any() or leaves.all():
             continue
         steady[columns[np.abs(step) > STEADY * largest]] = False
-        rows, x, y = rows[~leaves], x[~leaves], y[~leaves]
+        rows, x, y = rows[~leaves], some_rows_of(x, ~leaves), y[~leaves]
         is_independent = independent(x)
-        columns, x, b = columns[is_independent], x[:, is_independent], b[is_independent]
+        columns, x, b = columns[is_independent], some_columns_of(x, is_independent), b[is_independent]
         if log_likelihood(x @ b, y) < -len(y) * math.log(2):  # less than at 0
             b = np.zeros(len(b))
     return None
@@ -423,7 +424,7 @@ class Change:
         return self.on_gradient - self.off_gradient
 
 
-def change(coefficients: Floats, x: Floats, column: int, indicators: slice, weight: Floats | None = None) -> Change:
+def change(coefficients: Floats, x: Matrix, column: int, indicators: slice, weight: Floats | None = None) -> Change:
     """Mean probabilities of the rows ``x`` with the indicator ``column`` at 1 and at 0.
 
     Args:
@@ -434,30 +435,19 @@ def change(coefficients: Floats, x: Floats, column: int, indicators: slice, weig
         weight: ``(m,)`` how much each row counts; all alike if left out.
     """
     share = np.full(len(x), 1 / len(x)) if weight is None else weight / weight.sum()
-    if len(x) <= MANY:
-        return _change(coefficients, x, column, indicators, share)
-    on, off, gradients = 0.0, 0.0, np.zeros((2, len(coefficients)))
-    for start in range(0, len(x), MANY):
-        rows = slice(start, start + MANY)
-        some = _change(coefficients, x[rows], column, indicators, share[rows])
-        on, off = on + some.on, off + some.off
-        gradients += some.on_gradient, some.off_gradient
-    return Change(on, off, *gradients)
-
-
-def _change(coefficients: Floats, x: Floats, column: int, indicators: slice, share: Floats) -> Change:
-    base = x.copy()
-    base[:, indicators] = 0.0
-    index = base @ coefficients
+    others = coefficients.copy()
+    others[indicators] = 0.0
+    index = x @ others
     off, on = logistic(index), logistic(index + coefficients[column])
-    slope_off, slope_on = off * (1 - off), on * (1 - on)
-    off_gradient, on_gradient = (share * slope_off) @ base, (share * slope_on) @ base
-    on_gradient[column] = share @ slope_on
+    slope_off, slope_on = share * off * (1 - off), share * on * (1 - on)
+    off_gradient, on_gradient = sums_of(x, slope_off), sums_of(x, slope_on)
+    off_gradient[indicators], on_gradient[indicators] = 0.0, 0.0
+    on_gradient[column] = slope_on.sum()
     return Change(float(share @ on), float(share @ off), on_gradient, off_gradient)
 
 
 def effect_of(
-    denial_change: Change, fit: LogitFit, x: Floats, y: Floats, level: float, cluster: Ints | None = None
+    denial_change: Change, fit: LogitFit, x: Matrix, y: Floats, level: float, cluster: Ints | None = None
 ) -> Estimate:
     """The effect with the interval of the delta method; ``x``, ``y``, ``cluster`` are the rows of the fit."""
     influence = (x @ (fit.inverse @ denial_change.gradient)) * (y - fit.fitted)

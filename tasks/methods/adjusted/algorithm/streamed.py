@@ -7,7 +7,7 @@ import numpy as np
 
 from tasks.methods.adjusted.algorithm.design import Levels, gram_of
 from tasks.methods.adjusted.algorithm.regressions import CollinearError, LinearFit, cr1_factor, sandwich
-from tasks.numerics.arrays import Floats, Ints, Matrix, sums_of
+from tasks.numerics.arrays import Floats, Ints, Matrix, Packed, some_rows_of, sums_of
 from tasks.numerics.statistics.regression import log_likelihood, logistic
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -20,7 +20,7 @@ class Batch:
 
     y: Floats
     """``(m,)`` outcome; 0 or 1 for a logit."""
-    x: Floats
+    x: Matrix
     """``(m, p)`` design with its intercept."""
     cluster: Ints | None = None
     """``(m,)`` cluster of each row, numbered from 0 over all batches; None for independent rows."""
@@ -31,7 +31,7 @@ class Batch:
         """Some of its rows."""
         cluster = None if self.cluster is None else self.cluster[chosen]
         levels = None if self.levels is None else self.levels.rows(chosen)
-        return Batch(self.y[chosen], self.x[chosen], cluster, levels)
+        return Batch(self.y[chosen], some_rows_of(self.x, chosen), cluster, levels)
 
     @property
     def width(self) -> int:
@@ -41,7 +41,7 @@ class Batch:
 
     def sums(self, values: Floats) -> Floats:
         """``(p,)`` sums of every column times values ``(m,)``."""
-        dense: Floats = self.x.T @ values
+        dense = sums_of(self.x, values)
         return dense if self.levels is None else np.append(dense, self.levels.sums(values[:, None]))
 
     def fitted(self, coefficients: Floats) -> Floats:
@@ -52,12 +52,15 @@ class Batch:
 
     def products(self, weight: Floats | None = None) -> Floats:
         """``(p, p)`` cross products of all columns; ``weight`` ``(m,)`` is that of each row in a column."""
-        weighted = self.x if weight is None else self.x * weight[:, None]
-        dense: Floats = weighted.T @ weighted
+        square = None if weight is None else weight**2
+        if isinstance(self.x, Packed):
+            dense = self.x.squares(square)
+        else:
+            weighted = self.x if weight is None else self.x * weight[:, None]
+            dense = weighted.T @ weighted
         if self.levels is None:
             return dense
-        square = None if weight is None else weight**2
-        beside = self.levels.sums(self.x if square is None else self.x * square[:, None])
+        beside = self.levels.sums(self.x, square)
         return np.block([[dense, beside.T], [beside, self.levels.products(square)]])
 
 
@@ -93,8 +96,11 @@ class ClusterSums:
         clusters = max(len(self.rows), int(cluster.max(initial=-1)) + 1)
         new = clusters - len(self.rows)
         self.sums, self.rows = np.pad(self.sums, ((0, new), (0, 0))), np.pad(self.rows, (0, new))
-        for place, column in enumerate(batch.x.T):
-            self.sums[:, place] += np.bincount(cluster, column * residuals, clusters)
+        if isinstance(batch.x, Packed):
+            self.sums[:, : batch.x.shape[1]] += batch.x.sums_by(residuals, cluster, clusters)
+        else:
+            for place, column in enumerate(batch.x.T):
+                self.sums[:, place] += np.bincount(cluster, column * residuals, clusters)
         if batch.levels is not None:
             first, indicators = batch.x.shape[1], batch.levels.count
             for code in batch.levels.codes:
@@ -367,12 +373,13 @@ def added_up(batches: Batches, coefficients: Floats) -> Pass:
     p = len(coefficients)
     n, likelihood, score, information = 0, 0.0, np.zeros(p), np.zeros((p, p))
     for batch in batches():
-        linear = batch.x @ coefficients
+        x = batch.x[:]
+        linear = x @ coefficients
         fitted = logistic(linear)
         n += len(linear)
         likelihood += log_likelihood(linear, batch.y)
-        score += batch.x.T @ (batch.y - fitted)
-        half = batch.x * np.sqrt(fitted * (1 - fitted))[:, None]
+        score += x.T @ (batch.y - fitted)
+        half = x * np.sqrt(fitted * (1 - fitted))[:, None]
         information += half.T @ half
     return Pass(n, likelihood, score, information)
 
@@ -435,7 +442,7 @@ def logit_effects(batches: Batches, coefficients: Floats, groups: Sequence[int])
     for batch in batches():
         linear = batch.x @ coefficients
         fitted = logistic(linear)
-        half = batch.x * np.sqrt(_slope(fitted))[:, None]
+        half = batch.x[:] * np.sqrt(_slope(fitted))[:, None]
         information += half.T @ half
         meat.add(batch, batch.y - fitted)
         separated |= bool(np.any((fitted < BEYOND) | (fitted > 1 - BEYOND)))
@@ -455,18 +462,19 @@ def logit_effects(batches: Batches, coefficients: Floats, groups: Sequence[int])
 
 def _add(sums: Sequence[_Sums], batch: Batch, linear: Floats, coefficients: Floats, groups: list[int]) -> None:
     """Add a batch: each row as it would be in the reference group, and in each group."""
-    base = linear - batch.x[:, groups] @ coefficients[groups]
+    x = batch.x[:]
+    base = linear - x[:, groups] @ coefficients[groups]
     without = logistic(base)
     for of, column in zip(sums, groups, strict=True):
         inside = logistic(base + coefficients[column])
         change, slopes = inside - without, _slope(inside) - _slope(without)
-        is_member = batch.x[:, column] == 1
+        is_member = x[:, column] == 1
         of.members += int(is_member.sum())
         of.denial += float(inside[is_member].sum())
         of.own += float(change[is_member].sum())
         of.over_all += float(change.sum())
-        of.own_gradient += _gradient(batch.x[is_member], slopes[is_member], _slope(inside[is_member]), groups, column)
-        of.all_gradient += _gradient(batch.x, slopes, _slope(inside), groups, column)
+        of.own_gradient += _gradient(x[is_member], slopes[is_member], _slope(inside[is_member]), groups, column)
+        of.all_gradient += _gradient(x, slopes, _slope(inside), groups, column)
 
 
 def _gradient(x: Floats, slopes: Floats, inside: Floats, groups: list[int], column: int) -> Floats:

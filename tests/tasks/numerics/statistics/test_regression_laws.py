@@ -124,7 +124,7 @@ def test_many_rows_and_packed_ones_have_the_fit_of_few(weighted, packed, monkeyp
     """The score is 0 at a fit: X'w(y - p) is the penalty's gradient, and the inverse that of X'wWX with the penalty."""
     x, y, weight = logit_rows()
     given = weight if weighted else None
-    matrix = Packed((Column(x[:, 0]), Column(x[:, 1]), Column(x[:, 2]))) if packed else x
+    matrix = Packed.of([Column(x[:, 0]), Column(x[:, 1]), Column(x[:, 2])]) if packed else x
     few = fit_logit(matrix, y, ridge=0.3, weight=given)
     for name, value in (("BLOCK", 40), ("CACHED", 7), ("MANY", 20), ("SAMPLE", 10), ("EVERY", 3)):
         monkeypatch.setattr(regression, name, value)

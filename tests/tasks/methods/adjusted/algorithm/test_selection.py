@@ -35,7 +35,7 @@ def lender(index, seed: int = 0, n: int = N, tells=lambda a, b, kind: 0.0) -> Ap
 def chosen(given: Applications) -> tuple[Design, Design]:
     rows = complete_rows(given)
     design = build_design(given, rows, "squared")
-    return design, with_terms(design, given, rows.used, 1)
+    return design, with_terms(design, given, rows.used, 1)[0]
 
 
 def additive(a: Floats, b: Floats, kind: Floats) -> Floats:
