@@ -90,12 +90,15 @@ class Packed:
     """Of all categories."""
     places: Longs
     """``(p,)`` of each column: a column of ``numbers``, or of an indicator -1 less its level."""
+    category: Longs
+    """``(levels,)`` the column of ``codes`` that each level stands in."""
 
     @classmethod
     def of(cls, columns: Sequence[Column]) -> "Packed":
         """Columns by what they are made of; those of one source stand side by side."""
         rows, width = len(columns[0].source), sum(column.level is None for column in columns)
-        numbers, codes, places, levels, filled = np.empty((rows, width)), list[Ints](), list[int](), 0, 0
+        numbers, codes, places, counts = np.empty((rows, width)), list[Ints](), list[int](), list[int]()
+        levels = filled = 0
         for _, group in itertools.groupby(columns, lambda column: id(column.source)):
             of_source = list(group)
             number = of_source[0].number(slice(None))
@@ -112,11 +115,13 @@ class Packed:
                     code[number == column.level] = levels + place
                 codes.append(code)
                 places += range(-1 - levels, -1 - levels - len(indicators), -1)
+                counts.append(len(indicators))
                 levels += len(indicators)
         of_levels = np.empty((rows, len(codes)), np.uint32)
         for place, code in enumerate(codes):
             of_levels[:, place] = np.where(code < 0, levels, code)
-        return cls(numbers, of_levels, levels, np.array(places, np.int64))
+        category = np.repeat(np.arange(len(codes)), counts)
+        return cls(numbers, of_levels, levels, np.array(places, np.int64), category)
 
     @cached_property
     def shape(self) -> tuple[int, int]:
@@ -162,7 +167,7 @@ class Packed:
     def having(self, which: Sequence[int] | Bools | Ints | Longs) -> "Packed":
         """Some of the columns, still packed."""
         places = self.places[np.arange(len(self.places))[which]]
-        numbers, codes, is_number = self.numbers, self.codes, places >= 0
+        numbers, codes, category, is_number = self.numbers, self.codes, self.category, places >= 0
         kept = places[is_number]
         if (kept != np.arange(len(kept))).any():  # else they are the first ones
             numbers, places = np.ascontiguousarray(numbers[:, kept]), places.copy()
@@ -171,12 +176,11 @@ class Packed:
         if len(levels) < self.levels:
             number = np.full(self.levels + 1, len(levels), np.uint32)
             number[levels] = np.arange(len(levels))
-            has_level = np.isin(np.arange(self.levels), levels)
-            stays = [bool(has_level[code[code < self.levels]].any()) for code in codes.T]
+            stays, category = np.unique(category[levels], return_inverse=True)
             codes = np.ascontiguousarray(number[codes[:, stays]])
             places = places.copy()
             places[~is_number] = -1 - np.arange(len(levels))
-        return Packed(numbers, codes, len(levels), places)
+        return Packed(numbers, codes, len(levels), places, category)
 
     def beside(self, columns: Floats) -> "Packed":
         """The matrix with further columns ``(q, n)``."""
@@ -239,6 +243,15 @@ class Packed:
         total = np.zeros((count, self._used + self.levels + 1))
         sum_by_label(total, self.numbers, self._used, self.codes, values, label)
         return total[:, self._inner]
+
+    def lengths(self) -> Floats:
+        """``(p,)`` sums of squares of all columns."""
+        used = self._used
+        total = np.zeros(used + self.levels + 1)
+        total[:used] = np.einsum("ij,ij->j", self.numbers[:, :used], self.numbers[:, :used])
+        for code in self.codes.T:
+            total[used:] += np.bincount(code, minlength=self.levels + 1)
+        return total[self._inner]
 
     def squares(self, weight: Floats | None = None) -> Floats:
         """``(p, p)`` cross products of all columns with weights ``(n,)`` of the rows, none below 0."""

@@ -42,6 +42,13 @@ def sum_by_label(total: Array, numbers: Array, used: int, codes: Array, values: 
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def add_cells(total: Array, row: Array, column: Array, values: Array) -> None:
+    """Add values ``(n,)`` to the cells of ``total``."""
+    for i in range(len(values)):
+        total[row[i], column[i]] += values[i]
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def square_levels(beside: Array, pairs: Array, numbers: Array, codes: Array, weight: Array) -> None:
     """Add weighted sums of numbers by level to ``beside (levels + 1, k)``, and of two levels to ``pairs``, one side."""
     width = beside.shape[1]

@@ -233,8 +233,8 @@ def comparator_rows(
     complete = np.isfinite(values).all(axis=1)
     rows = applications.filter(pa.array(complete))
     denied, ids = ~rows["favourable"].to_numpy(), rows["row_id"].to_numpy()
-    for p in settings.protected:
-        coded, groups = next(iter(codes_of(memberships, ids, [p.name])))
+    every = codes_of(memberships, ids, [p.name for p in settings.protected])
+    for p, (coded, groups) in zip(settings.protected, every, strict=True):
         rng = np.random.default_rng([settings.seed, crc32(f"comparators|{p.name}".encode())])
         reference = groups.index(p.reference) if p.reference in groups else -1
         of = Candidates(values[complete], denied, coded)

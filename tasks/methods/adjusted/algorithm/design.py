@@ -470,6 +470,6 @@ def _eliminated(residual_gram: Floats) -> Bools:
 
 
 def renumbered(cluster: Ints) -> Ints:
-    """Clusters numbered from 0 without gaps."""
+    """Clusters numbered from 0 without gaps; none is below 0."""
     number: Ints = np.cumsum(np.bincount(cluster) > 0, dtype=np.int32) - np.int32(1)
     return number[cluster]

@@ -36,6 +36,8 @@ ROWS_A_CATEGORY = 20
 """With fewer on average a column determines it by chance, as names and numbers of files do."""
 MOST_VALUES = 2
 """Of a number that counts as a category: 0 and 1."""
+FIRST = 1000
+"""Rows by which most numbers are seen to be none."""
 
 
 def telling(applications: Applications) -> dict[str, str]:
@@ -44,6 +46,9 @@ def telling(applications: Applications) -> dict[str, str]:
     for block in applications.blocks:
         for control in block.controls:
             finite = np.isfinite(control.values)
+            first = control.values[:FIRST][finite[:FIRST]]
+            if control.kind != "category" and len(np.unique(first)) > MOST_VALUES:
+                continue  # of many rows most of the time goes into sorting
             side, (names, code) = applications.denied[finite], np.unique(control.values[finite], return_inverse=True)
             if control.kind != "category" and len(names) > MOST_VALUES:
                 continue

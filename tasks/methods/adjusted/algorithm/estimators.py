@@ -261,6 +261,21 @@ class Rung:
         in_batch = np.concatenate([np.setdiff1d(np.arange(width), placed), placed])
         return np.argsort(in_batch)
 
+    @cached_property
+    def df(self) -> float:
+        """Degrees of freedom of intervals."""
+        return math.inf if self.design.cluster is None else float(count_clusters(self.design.cluster) - 1)
+
+    def few_clusters(self, group: int) -> str:
+        """That clusters are few, in all or of a group; empty where enough."""
+        if group not in self._few_clusters:
+            self._few_clusters[group] = few_clusters(self.design.cluster, self.design.group == group)
+        return self._few_clusters[group]
+
+    @cached_property
+    def _few_clusters(self) -> dict[int, str]:
+        return {}
+
     @property
     def indicators(self) -> slice:
         """Columns of all groups."""
@@ -292,7 +307,7 @@ class Rung:
             *self.notes.get(group, ()),
             f"left out: {', '.join(dropped)}" if dropped else "",
             f"terms added: {', '.join(design.terms)}" if design.terms else "",
-            few_clusters(design.cluster, design.group == group),
+            self.few_clusters(group),
         )
         return Effect(
             rung=self.number,
@@ -304,7 +319,7 @@ class Rung:
             low=estimate.low,
             high=estimate.high,
             se=estimate.se,
-            df=math.inf if design.cluster is None else float(count_clusters(design.cluster) - 1),
+            df=self.df,
             n=int(self.counts[group]),
             events=int(self.events[group]),
             support=self.support.get(group, math.nan),
@@ -597,7 +612,7 @@ def propensities(rung: Rung) -> tuple[dict[int, Propensity], tuple[Support, ...]
         propensity = fit_propensity(pair_rows(rung.design, group, rung.number))
         support.append(measure_support(propensity, rung.number, group))
         if len(rung.design.y) > BLOCK:
-            propensity = replace(propensity, pair=replace(propensity.pair, x=np.zeros((0, 0))))
+            propensity = replace(propensity, pair=propensity.pair.without_columns())
         of_group[group] = propensity
     return of_group, tuple(support)
 
@@ -628,8 +643,8 @@ def weighted_rows(
         expected = expected_denials(rung.design, rung.number, folds, splits, rng)
     for group in rung.groups:
         propensity = propensity_of_group.get(group)
-        if propensity is not None and not len(propensity.pair.x):
-            propensity = replace(propensity, pair=pair_rows(rung.design, group, rung.number))
+        if propensity is not None:
+            propensity = replace(propensity, pair=propensity.pair.with_columns(rung.design))
         none = Estimate(reason=rung.too_wide)
         if "overlap" in estimators:
             effect = none if propensity is None else overlap_effect(propensity, rung.level)

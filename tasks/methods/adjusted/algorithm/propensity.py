@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -56,9 +56,19 @@ class Pair:
     """``(m, q)`` intercept and controls; of full rank."""
     names: tuple[str, ...]
     """``(q,)``."""
+    columns: Longs
+    """``(q,)`` of the design."""
     cluster: Ints | None
     weight: Floats | None = None
     """``(m,)`` how much each row counts; None: all alike."""
+
+    def without_columns(self) -> "Pair":
+        """The same without ``x``, which ``with_columns`` takes from the design once more."""
+        return replace(self, x=np.zeros((0, 0)))
+
+    def with_columns(self, design: Design) -> "Pair":
+        """The same with ``x``."""
+        return self if len(self.x) else replace(self, x=_rows_with(design, self.rows, self.columns))
 
 
 @dataclass(frozen=True)
@@ -86,7 +96,7 @@ def pair_rows(design: Design, group: int, rung: int) -> Pair:
     names = tuple(design.names[column] for column in columns[is_independent])
     cluster = None if design.cluster is None else renumbered(design.cluster[rows])
     x = x if is_independent.all() else _contiguous(some_columns_of(x, is_independent))
-    return Pair(rows, design.y[rows], design.group[rows] == group, x, names, cluster)
+    return Pair(rows, design.y[rows], design.group[rows] == group, x, names, columns[is_independent], cluster)
 
 
 def _rows_with(design: Design, rows: Bools, columns: Longs) -> Matrix:
@@ -215,7 +225,7 @@ def standardised_differences(x: Matrix, member: Bools, weights: Sequence[Floats]
         x = x[:, 1:]
         mean, square = x.mean(axis=0), np.einsum("ij,ij->j", x, x) / len(x)
     else:
-        mean, square = x.sums(np.ones(len(x))) / len(x), np.diag(x.squares()) / len(x)
+        mean, square = x.sums(np.ones(len(x))) / len(x), x.lengths() / len(x)
     with np.errstate(invalid="ignore", divide="ignore"):
         sd = np.sqrt(square - mean**2)
         for weight in weights:

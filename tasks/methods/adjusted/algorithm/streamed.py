@@ -8,6 +8,7 @@ import numpy as np
 from tasks.methods.adjusted.algorithm.design import Levels, gram_of
 from tasks.methods.adjusted.algorithm.regressions import CollinearError, LinearFit, cr1_factor, sandwich
 from tasks.numerics.arrays import Floats, Ints, Matrix, Packed, some_rows_of, sums_of
+from tasks.numerics.levels import add_cells
 from tasks.numerics.statistics.regression import log_likelihood, logistic
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -105,7 +106,7 @@ class ClusterSums:
             first, indicators = batch.x.shape[1], batch.levels.count
             for code in batch.levels.codes:
                 has_one = code < indicators
-                np.add.at(self.sums, (cluster[has_one], first + code[has_one]), residuals[has_one])
+                add_cells(self.sums, cluster[has_one], first + code[has_one], residuals[has_one])
         self.rows += np.bincount(cluster, minlength=clusters)
 
     @property

@@ -343,7 +343,7 @@ HELD = {
         "partners": 0.0,
         "levels": 3.60269,
         "placed": 1.0,
-        "packed": 35031.6757,
+        "packed": 35173.100801,
         "matrix": 47359.361277,
         "first": 6.303305,
         "until": 0.0,
