@@ -30,8 +30,8 @@ from tasks.methods.adjusted.algorithm.estimators import few_clusters
 from tasks.methods.adjusted.algorithm.regressions import change, effect_of
 from tasks.methods.adjusted.algorithm.sensitivity import Estimate, robustness_value
 from tasks.methods.adjusted.algorithm.streamed import nested_fits
-from tasks.numerics.arrays import Bools, Column, Floats, Ints, Packed
-from tasks.numerics.statistics.regression import BLOCK, critical_value, fit_logit
+from tasks.numerics.arrays import Bools, Column, Floats, Ints, Matrix, Packed, first_columns_of, some_columns_of
+from tasks.numerics.statistics.regression import BLOCK, MANY, critical_value, fit_logit
 
 PRODUCT, DISCRETION = "product", "discretion"
 """Blocks that a price ladder begins with, and ends with."""
@@ -220,8 +220,8 @@ class PriceDesign:
     """Without values; reasons remark on the rung. A single one refuses a group that cannot be compared."""
     y: Floats
     """``(n,)`` price of the loans in use; none of a group that cannot be compared."""
-    x: Floats
-    """``(n, p)`` intercept, membership of the group, controls; each rung has the first ones."""
+    x: Matrix
+    """``(n, p)`` intercept, membership of the group, controls; each rung has the first ones. Packed of many loans."""
     widths: tuple[int, ...]
     """Columns of each rung."""
     members: Bools
@@ -232,7 +232,8 @@ class PriceDesign:
 
     def columns(self, rung: int) -> Floats:
         """Those of one rung."""
-        return np.ascontiguousarray(self.x[:, : self.widths[rung]])
+        columns = first_columns_of(self.x, self.widths[rung])
+        return columns.dense() if isinstance(columns, Packed) else np.ascontiguousarray(columns)
 
 
 def compared(loans: Loans, complete: Bools, group: int, fewest: int) -> tuple[Bools, PriceEffect]:
@@ -278,11 +279,12 @@ def price_design(loans: Loans, complete: Bools, group: int, form: Form, fewest: 
         rungs.append(_remarked(effect, f"{ONE_PRODUCT}: every loan is of the same product") if is_single else effect)
         ends.append(len(columns))
     judged = len([block for block in loans.blocks if block.name != DISCRETION])
-    x = Packed.of(columns).dense()
+    packed = Packed.of(columns)
+    x: Matrix = packed if len(y) > MANY else packed.dense()
     gram = gram_of(x) if len(y) > BLOCK else None
     is_independent = independent(x) if gram is None else independent_in(gram)
     if not is_independent.all():
-        x = x[:, is_independent]
+        x = some_columns_of(x, is_independent)
         gram = None if gram is None else gram[np.ix_(is_independent, is_independent)]
     return PriceDesign(
         tuple(replace(effect, primary=effect.rung == judged) for effect in rungs),

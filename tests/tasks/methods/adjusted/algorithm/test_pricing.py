@@ -9,6 +9,7 @@ from priced_lenders import judged, lenders_loans
 from scipy.optimize import linprog
 from sklearn.linear_model import QuantileRegressor
 
+from tasks.methods.adjusted.algorithm import pricing
 from tasks.methods.adjusted.algorithm.design import Block, Control
 from tasks.methods.adjusted.algorithm.pricing import (
     EXEMPT,
@@ -60,6 +61,17 @@ def test_errors_are_those_of_statsmodels_with_and_without_clusters():
     grouped = sm.OLS(loans.price, x).fit(cov_type="cluster", cov_kwds={"groups": clusters})
     ours = judged(price_ladder(Loans(**vars(loans) | {"cluster": clusters}), "linear", 0.95, 30, quantiles=False))
     assert (ours.se, ours.df) == (pytest.approx(grouped.bse[1], rel=1e-9), 29)
+
+
+def test_columns_of_many_loans_are_packed_and_give_the_same(monkeypatch):
+    loans = lenders_loans()
+    dense = price_ladder(loans, "linear", 0.95, 30)
+    monkeypatch.setattr(pricing, "MANY", 100)
+    packed = price_ladder(loans, "linear", 0.95, 30)
+    assert [(e.rung, e.estimator, e.n) for e in packed] == [(e.rung, e.estimator, e.n) for e in dense]
+    for name in ("value", "se"):
+        of_packed, of_dense = (np.array([getattr(e, name) for e in effects], float) for effects in (packed, dense))
+        np.testing.assert_allclose(of_packed, of_dense, rtol=1e-9)
 
 
 def test_few_clusters_with_loans_of_the_group_are_remarked_on():
