@@ -97,7 +97,7 @@ def add_parts(
     """Add some rows to the cross products of influences of parts and of whole groups.
 
     Args:
-        own: ``(parts + groups,)`` squared, of a part's own rows and of wholes; its lower triangle is added to.
+        own: ``(parts + groups,)`` squared, of a part's own rows and of wholes; a pair is added to one of its two cells.
         through: ``(parts + groups, k)`` sums of the same influences times residual times column.
         x: ``(n, k)``.
         of_rule: ``(n,)`` the residual of reference rows; 0 of others.
@@ -132,9 +132,9 @@ def add_parts(
                 numbers[count], values[count] = parts + g, influence[i, g]
                 count += 1
         for a in range(count):
+            of_first, value = own[numbers[a]], values[a]
             for b in range(a + 1):
-                high, low = max(numbers[a], numbers[b]), min(numbers[a], numbers[b])
-                own[high, low] += values[a] * values[b]
+                of_first[numbers[b]] += value * values[b]
             if of_rule[i] != 0:
                 weight, to = values[a] * of_rule[i], through[numbers[a]]
                 for j in range(x.shape[1]):

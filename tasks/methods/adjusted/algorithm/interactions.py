@@ -216,11 +216,15 @@ def _values(
     if control.kind == "number":
         return percentile_values
     member = design.group == group
-    shared_levels = set(own_levels(control, used, design.names)) & set(values[member]) & set(values[~member])
+    shared_levels = [
+        float(level)
+        for level in own_levels(control, used, design.names)
+        if 0 < np.count_nonzero(member[at := values == level]) < np.count_nonzero(at)
+    ]
     return (
         [percentile_value for percentile_value in percentile_values if percentile_value[1] in shared_levels]
         if control.ordered
-        else [(None, at) for at in sorted(shared_levels)]
+        else [(None, at) for at in shared_levels]
     )
 
 

@@ -350,7 +350,7 @@ def _cross_products(
             np.column_stack([inside.odds[part] for inside in groups]),
             np.column_stack([inside.effect.influence[part] for inside in groups]),
         )
-    cross = own + np.tril(own, -1).T
+    cross = own + own.T - np.diag(np.diag(own))
     of_slopes = slopes @ through.T
     cross[:count] += of_slopes
     cross[:, :count] += of_slopes.T

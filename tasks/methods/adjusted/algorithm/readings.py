@@ -54,8 +54,9 @@ def reading_of(judged: Effect, other: Effect, rule: Rule, cluster: Ints | None) 
 
 def p_of_dependence(complete: Bools, outcome: Ints, rows: Bools) -> float:
     """Chi-square p of being complete by the decision, over some rows; 1 where either does not vary."""
-    table = np.zeros((2, int(outcome.max(initial=0)) + 1))
-    np.add.at(table, (complete[rows].astype(np.int64), outcome[rows]), 1)
+    width = int(outcome.max(initial=0)) + 1
+    cells = complete[rows] * width + outcome[rows]
+    table = np.bincount(cells, minlength=2 * width).reshape(2, width).astype(np.float64)
     table = table[:, table.sum(axis=0) > 0]
     if (table.sum(axis=1) == 0).any() or table.shape[1] < 2:
         return 1.0
