@@ -81,14 +81,14 @@ class Generator(Protocol):
         """Whether the data contradict the causal graph as a whole; None where none is assumed."""
 
 
-def outside(generator: Generator, attribute: str, asked: Bools | None = None) -> Iterator[Made]:
-    """Every group of an attribute but the reference group; of a sample the rows ``(n,)`` that are asked."""
+def outside(generator: Generator, attribute: str, sample: Bools | None = None) -> Iterator[Made]:
+    """Every group of an attribute but the reference group; of a ``sample`` its rows ``(n,)`` alone."""
     attribute_groups = generator.groups[attribute]
     for number in range(len(attribute_groups.groups)):
         if number != attribute_groups.reference:
             is_member = attribute_groups.group == number
             yield generator.members(
-                attribute, number, np.flatnonzero(is_member if asked is None else is_member & asked)
+                attribute, number, np.flatnonzero(is_member if sample is None else is_member & sample)
             )
 
 

@@ -48,18 +48,18 @@ def generated(
     decide = decider(settings.model, models, encodings, decisions)
     declared = COUNTERFACTUALS.extended(_own(generator, columns))
     samples = asked_of(generator.groups, ids, settings.queries, settings.seed)
-    asked: dict[str, Bools] = {}
+    sampled_rows: dict[str, Bools] = {}
     for p in settings.protected:  # of a single attribute also those who are asked of an attribute that crosses it
         crossing = [
             samples[q.name].drawn for q in settings.protected if {*p.columns} <= {*q.columns} and q.name in samples
         ]
         if p.name in samples:
-            asked[p.name] = np.logical_or.reduce(crossing)
+            sampled_rows[p.name] = np.logical_or.reduce(crossing)
     generated_groups = [
         members
         for p in settings.protected
         if generator.knows(p.name)
-        for members in outside(generator, p.name, asked.get(p.name))
+        for members in outside(generator, p.name, sampled_rows.get(p.name))
     ]
     source, checks = _Applicants(generator.name, columns, ids), generator.checks()
     tables = {

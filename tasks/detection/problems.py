@@ -1,6 +1,6 @@
 """Problems of methods as arrays: applicants, decisions, counterfactuals."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -16,7 +16,6 @@ from schemas.terms import DecisionMaker, Kind
 from tasks.counterfactuals.generators import Generator as GeneratorsGenerator
 from tasks.counterfactuals.generators import generator_of
 from tasks.counterfactuals.stage_settings import Generator, GeneratorAssumptions
-from tasks.detection import sampling
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.encoding import Columns, category_codes
 from tasks.numerics.problem import Applicants, Counterfactuals, FeasibilityGraph, Problem, Waiting
@@ -273,7 +272,7 @@ def cases(tables: ProblemTables, settings: ProblemSettings) -> Iterator[Case]:
         yield replace(
             first,
             sampled=dict.fromkeys(range(len(first.problem.groups)), sample_note),
-            weights=sampling.weights(first.problem, all_groups[first.attribute]),
+            weights=row_weights(first.problem, all_groups[first.attribute]),
         )
 
 
@@ -296,22 +295,24 @@ def _compared_with_pools(tables: ProblemTables, settings: ProblemSettings) -> It
     With an attribute that crosses several columns are those of the single columns, on the same rows.
     """
     groups = _groups(tables, settings)
-    asked = asked_of(groups, tables.ids, _queries(settings), settings.seed)
+    samples = asked_of(groups, tables.ids, _queries(settings), settings.seed)
     most = settings.sampling.pool_rows if settings.sampling else None
-    pools = {name: None if most is None else sample.pool(most) for name, sample in asked.items()}
+    pools = {name: None if most is None else sample.pool(most) for name, sample in samples.items()}
     columns = {attribute.name: {*attribute.columns} for attribute in settings.protected}
-    whole = frozenset(name for name in groups if pools.get(name) is None)
-    if whole:
-        with_singles = {other for other in groups if any(columns[other] <= columns[name] for name in whole)}
-        cases_of_all = _cases(tables, settings, {name: groups[name] for name in groups if name in with_singles}, asked)
-        yield from (case for case in cases_of_all if case.attribute in whole)
+    unpooled = frozenset(name for name in groups if pools.get(name) is None)
+    if unpooled:
+        with_singles = {other for other in groups if any(columns[other] <= columns[name] for name in unpooled)}
+        cases_of_all = _cases(
+            tables, settings, {name: groups[name] for name in groups if name in with_singles}, samples
+        )
+        yield from (case for case in cases_of_all if case.attribute in unpooled)
     for name, rows in pools.items():
         if rows is not None:
             pool = tables.of_rows(rows)
             with_singles = {other for other in groups if columns[other] <= columns[name]}
             groups_in_pool = {other: of for other, of in _groups(pool, settings).items() if other in with_singles}
-            asked_in_pool = {other: sample.among(rows) for other, sample in asked.items() if other in with_singles}
-            cases_in_pool = _cases(pool, settings, groups_in_pool, asked_in_pool, tables.decisions)
+            samples_in_pool = {other: sample.among(rows) for other, sample in samples.items() if other in with_singles}
+            cases_in_pool = _cases(pool, settings, groups_in_pool, samples_in_pool, tables.decisions)
             yield from (case for case in cases_in_pool if case.attribute == name)
 
 
@@ -329,7 +330,7 @@ def _cases(
     tables: ProblemTables,
     settings: ProblemSettings,
     groups: Mapping[str, Grouped],
-    asked: Mapping[str, Asked],
+    samples: Mapping[str, Asked],
     decisions: pa.Table | None = None,
 ) -> Iterator[Case]:
     """The cases of some protected attributes.
@@ -338,7 +339,7 @@ def _cases(
         tables: Of all rows, of a pool, or of a draw.
         settings: Of the problems.
         groups: Of these rows, by attribute.
-        asked: The sample by attribute; of an attribute without one everybody is asked.
+        samples: The sample by attribute; of an attribute without one all rows are queried.
         decisions: On all rows of the audit, of a pool; None: ``tables`` has them.
     """
     ids = tables.ids
@@ -371,7 +372,7 @@ def _cases(
                 shared,
                 **vars(grouped_rows),
                 method_data=METHODS[settings.method].own(tables, maker, name),
-                sample=asked.get(name),
+                sample=samples.get(name),
             )
             for name, grouped_rows in groups.items()
         }
@@ -379,13 +380,13 @@ def _cases(
             of_maker = Decided(
                 maker, decision_frame["favourable"].to_numpy(), tables.decisions if decisions is None else decisions
             )
-            some = None if settings.imagines_everybody else sampling.drawn(problems.values())
+            some = None if settings.imagines_everybody else drawn_rows(problems.values())
             if some is None and decisions is not None:  # tables of counterfactuals are about rows outside the pool, too
                 some = np.ones(len(ids), np.bool_)
             problems = known(problems, tables, of_maker, settings, generator, settings.logged, some)
         for name, problem in problems.items():
             weights = None if problem.sample is None else problem.sample.weights
-            yield Case(maker, name, ids, problem, sampling.said(problem), weights)
+            yield Case(maker, name, ids, problem, sample_sizes(problem), weights)
 
 
 def decided(decisions: pa.Table, explain: Explain) -> list[tuple[str, pd.DataFrame]]:
@@ -419,3 +420,30 @@ def _graph(tables: ProblemTables) -> tuple[Ints, FeasibilityGraph]:
     node = frame.merge(tables.nodes.to_pandas(), on="row_id", validate="one_to_one")["node"].to_numpy()
     indptr = np.searchsorted(edges["source"].to_numpy(), np.arange(int(node.max()) + 2)).astype(np.int64)
     return node, FeasibilityGraph(indptr, edges["destination"].to_numpy(), edges["distance"].to_numpy())
+
+
+def drawn_rows(several: Iterable[Problem]) -> Bools | None:
+    """``(n,)`` the rows in the sample of any of some problems on the same rows; None if one problem uses all rows."""
+    masks: list[Bools] = []
+    for problem in several:
+        if problem.sample is None:
+            return None
+        masks.append(problem.sample.drawn)
+    return np.logical_or.reduce(masks) if masks else None
+
+
+def sample_sizes(problem: Problem) -> dict[int, str]:
+    """By number of the group the size of its sample and of the group; only where the sample is smaller."""
+    if problem.sample is None:
+        return {}
+    parts = {group: problem.sample.part(group) for group in range(len(problem.groups))}
+    return {group: as_sampled(*part) for group, part in parts.items() if part[0] < part[1]}
+
+
+def row_weights(problem: Problem, all_groups: Grouped) -> Floats:
+    """``(n,)`` how many rows of the audit each row of a draw represents: N/m of its group."""
+    counts = dict(zip(all_groups.groups, all_groups.sizes.tolist(), strict=True))
+    of = np.array([counts[name] for name in problem.groups], dtype=np.float64)
+    sampled_counts = np.bincount(problem.group, minlength=len(problem.groups))
+    represented: Floats = (of / np.maximum(sampled_counts, 1))[problem.group]
+    return represented

@@ -3,7 +3,8 @@
 The stage knows no method: the registry names its module, and every module has the same function ``detect``.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -21,11 +22,11 @@ from schemas.audit.spec import AuditSpec, Decision, Explain, Protected, StageSet
 from schemas.errors import DataQualityError
 from schemas.tables.applications import APPLICANTS, MODELS
 from schemas.tables.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
+from schemas.terms import Note
 from tasks.counterfactuals.settings import MatchingSettings, matching_of
 from tasks.counterfactuals.stage_settings import Generator
-from tasks.detection.sampling import Found, over_draws
 from tasks.lake.store import IN_MEMORY, Drafts
-from tasks.numerics.results import Detected
+from tasks.numerics.results import Aggregate, Detected, Tally
 from tasks.pipeline.method import READS, Origin, ProblemTables
 from tasks.pipeline.registry import METHODS, generator_of, tables_declared
 from tasks.pipeline.resources import return_freed
@@ -33,6 +34,11 @@ from tasks.pipeline.stage import Produced, stage
 
 if TYPE_CHECKING:
     from tasks.detection.problems import Case
+
+Key = tuple[str, int, str, str]
+"""Group, subgroup, measure, parameters."""
+ProblemResult = tuple[tuple[str, ...], Detected]
+"""The names of the groups of a problem, and the results of its method."""
 
 
 class DetectSettings(StageSettings):
@@ -102,7 +108,7 @@ def detect(*inputs: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMO
     expected = 0
     by_name = {table.name: table_read for table, table_read in zip(detect.reads, inputs, strict=True)}
     problem_tables = ProblemTables.of(by_name)
-    later_draws: dict[tuple[str, str], list[Found | DataQualityError]] = {}
+    later_draws: dict[tuple[str, str], list[ProblemResult | DataQualityError]] = {}
     for at, case in later_cases(problem_tables, settings):  # values alone, for their spread
         rng = np.random.default_rng([settings.seed, at, crc32(case.attribute.encode())])
         values_alone = settings.methods.named(settings.method).repeated()
@@ -151,7 +157,7 @@ def detect(*inputs: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMO
 
 
 def _detected(
-    method: ModuleType, case: "Case", settings: DetectSettings, later_draws: Sequence[Found | DataQualityError]
+    method: ModuleType, case: "Case", settings: DetectSettings, later_draws: Sequence[ProblemResult | DataQualityError]
 ) -> Detected:
     # both decision makers are looked at on the same subsamples and permutations
     rng = np.random.default_rng([settings.seed, crc32(case.attribute.encode())])
@@ -161,7 +167,7 @@ def _detected(
         detected = method.detect(case.problem, method_settings, rng)
         return detected
     detected = method.detect(replace(case.problem, resamples=0), method_settings.of_draws(), rng)
-    results: list[Found] = []
+    results: list[ProblemResult] = []
     for result in later_draws:
         if isinstance(result, DataQualityError):
             raise result
@@ -201,3 +207,71 @@ def _of_case(method: str, case: "Case", n: int) -> dict[str, list[str]]:
         "decision_maker": [case.decision_maker] * n,
         "protected_attribute": [case.attribute] * n,
     }
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What a method found on several draws of the rows, as one: means over draws, with their spread as a range.
+#
+# A measure that depends on how many rows there are has no sampling error to speak of; it has a value at so many rows,
+# and a spread over draws (verdicts.md 4). So no interval is made of it.
+#
+# Scope: measures of the draws. Which rows a draw has: ``tasks.feasibility_graph.rows``.
+
+
+def over_draws(first: ProblemResult, later_draws: Sequence[ProblemResult]) -> Detected:
+    """Findings, evidence and draws of the first; every measure of it as an aggregate over all draws."""
+    values: dict[Key, list[float]] = {}
+    for names, detected in (first, *later_draws):
+        for aggregate in _aggregates(detected):
+            values.setdefault(_key(names, aggregate), []).append(aggregate.value)
+    names, detected = first
+    ranged = tuple(_ranged(aggregate, values[_key(names, aggregate)]) for aggregate in _aggregates(detected))
+    return replace(detected, tallies=(), aggregates=ranged)
+
+
+def _aggregates(detected: Detected) -> Iterator[Aggregate]:
+    yield from map(_mean, detected.tallies)
+    yield from detected.aggregates
+
+
+def _key(names: tuple[str, ...], aggregate: Aggregate) -> Key:
+    return (
+        names[aggregate.group],
+        aggregate.subgroup,
+        aggregate.measure,
+        json.dumps(dict(aggregate.parameters), sort_keys=True),
+    )
+
+
+def _mean(tally: Tally) -> Aggregate:
+    """The mean of a tally; of a share the units that it counts."""
+    is_defined = ~np.isnan(tally.values)
+    defined = int(tally.counts[is_defined].sum())
+    value = float(tally.counts[is_defined] @ tally.values[is_defined] / defined) if defined else np.nan
+    is_share = tally.share and bool(np.isin(tally.values[is_defined], (0.0, 1.0)).all())
+    return Aggregate(
+        tally.group,
+        tally.subgroup,
+        tally.measure,
+        tally.parameters,
+        value,
+        int(tally.counts.sum()),
+        headline=tally.headline,
+        compared=tally.compared,
+        events=int(tally.counts[tally.values == 1].sum()) if is_share else None,
+    )
+
+
+def _ranged(aggregate: Aggregate, values: list[float]) -> Aggregate:
+    """The mean over the draws that have a value, between the smallest and the largest.
+
+    Subgroups are those of one draw: they are other people in another.
+    """
+    finite_values = [value for value in values if np.isfinite(value)] if not aggregate.subgroup else []
+    bare = replace(aggregate, replicates=np.zeros(0), interval=None)
+    if len(finite_values) < 2 or not np.isfinite(aggregate.value):
+        return bare
+    reason = "; ".join(filter(None, (aggregate.reason, str(Note.RANGE))))
+    return replace(
+        bare, value=float(np.mean(finite_values)), interval=(min(finite_values), max(finite_values)), reason=reason
+    )

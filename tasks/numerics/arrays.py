@@ -95,7 +95,7 @@ class Packed:
 
     @classmethod
     def of(cls, columns: Sequence[Column]) -> "Packed":
-        """Columns by what they are made of; those of one source stand side by side."""
+        """Columns by what they are made of; those of one source follow each other."""
         rows, width = len(columns[0].source), sum(column.level is None for column in columns)
         numbers, codes, places, counts = np.empty((rows, width)), list[Ints](), list[int](), list[int]()
         levels = filled = 0
@@ -168,10 +168,10 @@ class Packed:
         """Some of the columns, still packed."""
         places = self.places[np.arange(len(self.places))[which]]
         numbers, codes, category, is_number = self.numbers, self.codes, self.category, places >= 0
-        kept = places[is_number]
-        if (kept != np.arange(len(kept))).any():  # else they are the first ones
-            numbers, places = np.ascontiguousarray(numbers[:, kept]), places.copy()
-            places[is_number] = np.arange(len(kept))
+        remaining = places[is_number]
+        if (remaining != np.arange(len(remaining))).any():  # else they are the first ones
+            numbers, places = np.ascontiguousarray(numbers[:, remaining]), places.copy()
+            places[is_number] = np.arange(len(remaining))
         levels = -1 - places[~is_number]
         if len(levels) < self.levels:
             number = np.full(self.levels + 1, len(levels), np.uint32)

@@ -49,15 +49,15 @@ def add_cells(total: Array, row: Array, column: Array, values: Array) -> None:
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def square_levels(beside: Array, pairs: Array, numbers: Array, codes: Array, weight: Array) -> None:
-    """Add weighted sums of numbers by level to ``beside (levels + 1, k)``, and of two levels to ``pairs``, one side."""
-    width = beside.shape[1]
+def square_levels(across: Array, pairs: Array, numbers: Array, codes: Array, weight: Array) -> None:
+    """Add weighted sums of numbers by level to ``across (levels + 1, k)``, and of two levels to ``pairs``, one side."""
+    width = across.shape[1]
     for i in range(codes.shape[0]):
         w = weight[i]
         for c in range(codes.shape[1]):
             level = codes[i, c]
             for j in range(width):
-                beside[level, j] += w * numbers[i, j]
+                across[level, j] += w * numbers[i, j]
             for d in range(c + 1):
                 pairs[level, codes[i, d]] += w
 
@@ -82,7 +82,7 @@ def add_scores(total: Array, numbers: Array, used: int, codes: Array, table: Arr
 
 @numba.njit(cache=True, fastmath={"reassoc", "contract"})  # type: ignore[untyped-decorator]
 def add_parts(
-    own: Array,
+    squares: Array,
     through: Array,
     x: Array,
     of_rule: Array,
@@ -97,7 +97,7 @@ def add_parts(
     """Add some rows to the cross products of influences of parts and of whole groups.
 
     Args:
-        own: ``(parts + groups,)`` squared, of a part's own rows and of wholes; a pair is added to one of its two cells.
+        squares: ``(parts + groups,)`` squared, of a part's rows and of wholes; a pair is added to one of its two cells.
         through: ``(parts + groups, k)`` sums of the same influences times residual times column.
         x: ``(n, k)``.
         of_rule: ``(n,)`` the residual of reference rows; 0 of others.
@@ -132,7 +132,7 @@ def add_parts(
                 numbers[count], values[count] = parts + g, influence[i, g]
                 count += 1
         for a in range(count):
-            of_first, value = own[numbers[a]], values[a]
+            of_first, value = squares[numbers[a]], values[a]
             for b in range(a + 1):
                 of_first[numbers[b]] += value * values[b]
             if of_rule[i] != 0:

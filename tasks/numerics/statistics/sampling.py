@@ -136,9 +136,9 @@ class Asked:
         return int(sampled_sizes[group]), int(of[group])
 
     def pool(self, most: int) -> Bools | None:
-        """``(n,)`` rows to compare with: ``most`` in all, in the shares of groups, with all who are asked.
+        """``(n,)`` rows to compare with: ``most`` in all, in the shares of groups, with the whole sample.
 
-        The rows of a group with the smallest hashes, as asked ones are. A group has a tenth of ``most`` at least, or
+        The rows of a group with the smallest hashes, as sampled ones are. A group has a tenth of ``most`` at least, or
         all of its members. None where that leaves nobody out.
         """
         asked_sizes, of = self.sizes
@@ -149,7 +149,7 @@ class Asked:
         return is_in_pool
 
     def among(self, rows: Bools) -> "Asked":
-        """The same sample among the rows of a pool ``(n,)``, which has all who are asked."""
+        """The same sample among the rows of a pool ``(n,)``, which contains it."""
         return Asked(self.hashed[rows], self.group[rows], self.threshold, self.sizes[1])
 
 

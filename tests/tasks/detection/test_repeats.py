@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.detection.sampling import over_draws
+from tasks.detection.stage import over_draws
 from tasks.numerics.results import Aggregate, Detected, Evidence, Findings, Tally
 
 NOBODY = np.zeros(0, np.int64)

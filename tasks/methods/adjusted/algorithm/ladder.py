@@ -656,11 +656,11 @@ def climb(applications: Applications, settings: AdjustedSettings, level: float, 
     absorbed = estimators.PLACE if is_large and not in_judged else ""
     is_packed = rows.used.sum() > MANY and not settings.cluster_bootstrap
     design = build_design(applications, rows, settings.form, absorbed, packed=is_packed) if groups else None
-    chosen, plain, judged = design, None, None
+    chosen, plain, judged_fit = design, None, None
     if design is not None and judged_rung is not None:
-        plain = judged = fit_logit(first_columns_of(design.matrix, design.widths[judged_rung]), design.y)
+        plain = judged_fit = fit_logit(first_columns_of(design.matrix, design.widths[judged_rung]), design.y)
     if design is not None and judged_rung is not None and settings.terms == "selected" and settings.form == "squared":
-        chosen, judged = with_terms(design, applications, rows.used, judged_rung, plain)
+        chosen, judged_fit = with_terms(design, applications, rows.used, judged_rung, plain)
         width = design.matrix.shape[1]
         if chosen.packed is not None and design.widths[judged_rung] == width:
             design = replace(design, packed=chosen.packed.having(np.arange(width)))  # one matrix for both
@@ -673,7 +673,7 @@ def climb(applications: Applications, settings: AdjustedSettings, level: float, 
         if of is not None and design is not None:
             rung = estimators.Rung(
                 *(number, names(applications, number), of, level, rows.counts, rows.events, groups),
-                fit=judged if number == judged_rung and len(of.y) > BLOCK else None,
+                fit=judged_fit if number == judged_rung and len(of.y) > BLOCK else None,
             )
             effects_of_group, start, supported = _climb_rung(rung, applications, settings, start, rng)
             support += supported

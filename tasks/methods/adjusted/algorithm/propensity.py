@@ -323,7 +323,7 @@ def fit_without_folds(x: Matrix, y: Floats, fold: Ints, folds: int, like: LogitF
 
 
 def _fit_packed(x: Packed, y: Floats, fold: Ints, folds: int, full_fit: LogitFit) -> Floats:
-    """``(q, folds)`` coefficients of one split of many rows. Each fit begins with the information of its own rows.
+    """``(q, folds)`` coefficients of one split of many rows. Each fit begins with the information of its rows.
 
     The first score of a fit is that of the rows of its fold, as all rows together have none.
     """

@@ -435,9 +435,9 @@ def change(coefficients: Floats, x: Matrix, column: int, indicators: slice, weig
         weight: ``(m,)`` how much each row counts; all alike if left out.
     """
     share = np.full(len(x), 1 / len(x)) if weight is None else weight / weight.sum()
-    others = coefficients.copy()
-    others[indicators] = 0.0
-    index = x @ others
+    without_groups = coefficients.copy()
+    without_groups[indicators] = 0.0
+    index = x @ without_groups
     off, on = logistic(index), logistic(index + coefficients[column])
     slope_off, slope_on = share * off * (1 - off), share * on * (1 - on)
     off_gradient, on_gradient = sums_of(x, slope_off), sums_of(x, slope_on)
