@@ -8,7 +8,6 @@ import numpy as np
 from tasks.methods.adjusted.algorithm.design import Levels, gram_of
 from tasks.methods.adjusted.algorithm.regressions import CollinearError, LinearFit, cr1_factor, sandwich
 from tasks.numerics.arrays import Floats, Ints, Matrix, Packed, some_rows_of, sums_of
-from tasks.numerics.levels import add_cells
 from tasks.numerics.statistics.regression import log_likelihood, logistic
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -103,6 +102,8 @@ class ClusterSums:
             for place, column in enumerate(batch.x.T):
                 self.sums[:, place] += np.bincount(cluster, column * residuals, clusters)
         if batch.levels is not None:
+            from tasks.numerics.levels import add_cells  # loads numba
+
             first, indicators = batch.x.shape[1], batch.levels.count
             for code in batch.levels.codes:
                 has_one = code < indicators
