@@ -33,7 +33,7 @@ from schemas.tables.applications import (
 from schemas.terms import DecisionMaker
 from tasks.ingest.sources.raw import check_regular
 from tasks.lake.store import sha256_of
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.arrays import Bools, Floats, Ints
 from tasks.numerics.encoding import Places
 from tasks.pipeline.stage import Produced, stage
 from tasks.preprocessing.columns import codes_of, columns_of, groups_of
@@ -206,33 +206,27 @@ def _exchanged(
 
 def _metrics(coded: Coded, y: Bools, scored: "Scored") -> pa.Table:
     """Metrics of the model against the lender's decisions, on the rows that it had not seen, by group."""
+    from sklearn.metrics import accuracy_score, confusion_matrix, roc_auc_score  # with them comes scipy
+
     rows: dict[str, list[Any]] = {c.name: [] for c in MODEL_METRICS.columns}
-    rank = np.unique(scored.ranks, return_inverse=True)[1]
     for attribute, (codes, groups) in coded.items():
         for number, group in enumerate(groups):
             at = np.flatnonzero((codes == number) & scored.explained)
             if len(at) == 0:
                 continue
             observed, predicted = y[at], scored.favourable[at]
-            tn, fp, fn, tp = np.bincount(2 * observed + predicted, minlength=4).tolist()
+            tn, fp, fn, tp = confusion_matrix(observed, predicted, labels=[False, True]).ravel()
             metrics = {
-                "accuracy": (tn + tp) / len(at),
-                "auc": area(rank[at], observed) if 0 < observed.sum() < len(at) else None,
+                "accuracy": float(accuracy_score(observed, predicted)),
+                "auc": float(roc_auc_score(observed, scored.ranks[at])) if 0 < observed.sum() < len(at) else None,
                 "predicted_denial_rate": float((~predicted).mean()),
-                "true_positive_rate": tp / (tp + fn) if tp + fn else None,
-                "false_positive_rate": fp / (fp + tn) if fp + tn else None,
+                "true_positive_rate": float(tp / (tp + fn)) if tp + fn else None,
+                "false_positive_rate": float(fp / (fp + tn)) if fp + tn else None,
             }
             for metric, value in metrics.items():
                 for name, cell in zip(rows, (attribute, group, metric, value, len(at)), strict=True):
                     rows[name].append(cell)
     return MODEL_METRICS.build(**rows)
-
-
-def area(rank: Longs, observed: Bools) -> float:
-    """Share of pairs of a favourable and another row ``(n,)`` that ranks order rightly; ties count a half."""
-    unfavourable, favourable = (np.bincount(rank[side], minlength=rank.max() + 1) for side in (~observed, observed))
-    twice = int(favourable @ (2 * np.cumsum(unfavourable) - unfavourable))
-    return twice / (2 * int(unfavourable.sum()) * int(favourable.sum()))
 
 
 def _refits(coded: Coded, refitted: "Refits", x: Floats, places: Places | None) -> pa.Table:

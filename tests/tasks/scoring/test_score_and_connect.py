@@ -12,7 +12,6 @@ from safetensors.numpy import save
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
 
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError
@@ -22,7 +21,6 @@ from tasks.pipeline.registry import validated
 from tasks.plan import plan
 from tasks.scoring.fitting import fit_of
 from tasks.scoring.models import ModelFile, kept, linear_form, probabilities, read
-from tasks.scoring.stage import area
 
 UNTIL_CONNECT = 4
 
@@ -53,15 +51,6 @@ def test_metrics_by_group_are_of_rows_the_model_had_not_seen(place: Path) -> Non
     n = metrics[metrics["metric"] == "accuracy"].set_index("group")["n"]
     assert n.sum() == 150
     assert set(n.index) == {"white", "Black", "(missing)"}
-
-
-@pytest.mark.parametrize("ties", [False, True])
-def test_the_area_is_that_of_scikit_learn(ties: bool) -> None:
-    rng = np.random.default_rng(3)
-    score, observed = rng.random(200), rng.random(200) < 0.7
-    score = np.round(score, 1) if ties else score
-    rank = np.unique(score, return_inverse=True)[1]
-    assert area(rank, observed) == pytest.approx(roc_auc_score(observed, score), rel=1e-12)
 
 
 def test_the_models_are_stored_as_numbers_and_score_again_what_they_scored(place: Path) -> None:
