@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -35,26 +36,36 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.parametrize("words", [["runs"], ["show"], ["show", "loans@2023"], ["measures"]], ids=" ".join)
 def test_reading_results_loads_no_method_and_takes_little_time_of_a_processor(words: list[str], lake: str) -> None:
     modules: list[set[str]] = []
-    assert takes_less_than(1, lambda: modules.append(loaded(*words, "--lake", lake)))
+    assert takes_less_than(5, lambda: modules.append(loaded(*words, "--lake", lake)))
     assert modules[0].isdisjoint({*HEAVY, *METHODS})
 
 
-@pytest.mark.parametrize(("words", "seconds"), [(["--help"], 0.5), (["runs"], 1)])
-def test_a_command_with_its_start_takes_little_time_of_a_processor(words: list[str], seconds: float, lake: str) -> None:
+@pytest.mark.parametrize(("words", "times"), [(["--help"], 2), (["runs"], 4)])
+def test_a_command_with_its_start_takes_little_time_of_a_processor(words: list[str], times: float, lake: str) -> None:
     command, given = [sys.executable, "-m", "flows.cli", *words], environment(None) | {"EVENHAND_LAKE": lake}
-    assert takes_less_than(seconds, lambda: subprocess.run(command, env=given, cwd=REPOSITORY, check=True))
+    assert takes_less_than(times, lambda: subprocess.run(command, env=given, cwd=REPOSITORY, check=True))
 
 
-def takes_less_than(seconds: float, act: Callable[[], object]) -> bool:
-    """Whether one of two tries does; a machine at work takes up to twice what a quiet one does."""
-    for _ in range(2):
-        before = os.times()
-        act()
-        after = os.times()
-        taken = after.children_user + after.children_system - before.children_user - before.children_system
-        if taken < 2 * seconds:
+def takes_less_than(times: float, act: Callable[[], object]) -> bool:
+    """Whether it does in units of a process that only imports what reads tables: a slow machine slows both.
+
+    A machine at work disturbs single tries, so the least of up to four counts.
+    """
+    reference = [sys.executable, "-c", "import duckdb, pyarrow.parquet, pydantic, yaml"]
+    imports, actions = inf, inf
+    for _ in range(4):
+        imports = min(imports, _processor_seconds(lambda: subprocess.run(reference, cwd=REPOSITORY, check=True)))
+        actions = min(actions, _processor_seconds(act))
+        if actions < times * imports:
             return True
     return False
+
+
+def _processor_seconds(act: Callable[[], object]) -> float:
+    before = os.times()
+    act()
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
 
 
 def test_status_loads_nothing_that_computes(tmp_path: Path) -> None:
