@@ -99,7 +99,7 @@ def test_real_years_are_all_their_rows_and_end_with_their_longest_task(settings:
     every = partition(1_000_000, 1_000.0, "all")
     added = work.Told("", 1.0, 20.0, 500.0)
     measured = [partition(1_000, 10.0), partition(100_000, 400.0), every]
-    rows = {line["what"]: line for line in scale._estimated(settings, measured, added, 1_440.0)}
+    rows = {line["what"]: line for line in scale._estimated(settings, measured, added, 1_440.0, 2.0)}
     growth = 16_080_210 / 2_000_000
     assert rows["2022: longest audit"]["cpu_s"] == pytest.approx(1_000 * growth + 10, rel=1e-4)  # 10 a partition beside
     assert rows["2022: longest audit"]["found"].startswith("`all`, ")
@@ -107,6 +107,10 @@ def test_real_years_are_all_their_rows_and_end_with_their_longest_task(settings:
     assert "stages of `all` (ingest, adjust)" in rows["2022: critical path"]["found"]
     total, two = rows["2022: every task"], rows["2022: on 2 workers"]
     assert two["seconds"] == pytest.approx((total["cpu_s"] + 20 * growth) / 2, rel=0.01)
+    assert (
+        two["found"]
+        == f"{two['seconds'] / 3600:.1f} h; {two['seconds'] / 7200:.1f} h at the speed of the shipped costs"
+    )
     assert " of 4,460 lenders, " in total["found"]
     assert rows["2020: every task"]["cpu_s"] > total["cpu_s"]
 
@@ -114,7 +118,7 @@ def test_real_years_are_all_their_rows_and_end_with_their_longest_task(settings:
 def test_the_page_has_the_table_that_the_command_writes(settings: scale.Asked) -> None:
     lenders = [partition(usable, 10.0) for usable in (400, 1_000, 4_000, 20_000, 80_000)]
     measured = [*lenders, partition(1_000_000, 1_000.0, "all")]
-    estimated = scale.markdown([*scale._estimated(settings, measured, NOTHING, 0.0)]).splitlines()
+    estimated = scale.markdown([*scale._estimated(settings, measured, NOTHING, 0.0, 1.0)]).splitlines()
     page = (REPOSITORY / "docs" / "scale.md").read_text(encoding="utf-8")
     on_page = page.partition(estimated[0])[2].partition("\n\n")[0].splitlines()[2:]
     whats = [line.split(" | ")[0].removeprefix("| ") for line in on_page]
