@@ -208,10 +208,14 @@ def parts_of(
 
 
 def critical_values(correlation: Floats, draws: int, rng: np.random.Generator) -> tuple[float, float]:
-    """95 % points of the largest of normal variables with this correlation, and of the largest of their sizes."""
+    """95 % points of the largest of normal variables with this correlation, and of the largest of their sizes.
+
+    Variables are drawn by the symmetric root of the correlation, which is unique: signs of eigenvectors, and vectors of
+    equal eigenvalues, depend on the processor.
+    """
     eigenvalues, vectors = np.linalg.eigh(correlation)
-    root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
-    normal = rng.standard_normal((draws, len(correlation))) @ root.T
+    root = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0))) @ vectors.T
+    normal = rng.standard_normal((draws, len(correlation))) @ root
     return float(np.quantile(normal.max(axis=1), 0.95)), float(np.quantile(np.abs(normal).max(axis=1), 0.95))
 
 

@@ -121,6 +121,16 @@ def test_the_critical_value_of_many_parts_lies_between_one_and_all_of_them():
     assert apart[1] == pytest.approx(3.02, abs=0.12)
 
 
+def test_a_processor_that_turns_eigenvectors_changes_no_critical_value(monkeypatch):
+    """Two parts have an equal share in both vectors, so that rounding decides on their signs."""
+    correlation, decompose = np.array([[1.0, 0.3], [0.3, 1.0]]), np.linalg.eigh
+    expected = critical_values(correlation, 500, np.random.default_rng(1))
+    for signs in ([-1, 1], [1, -1], [-1, -1]):
+        turned = lambda matrix, signs=signs: (decompose(matrix)[0], decompose(matrix)[1] * signs)  # noqa: E731
+        monkeypatch.setattr(np.linalg, "eigh", turned)
+        assert critical_values(correlation, 500, np.random.default_rng(1)) == pytest.approx(expected)
+
+
 def test_officers_of_one_part_have_an_error_by_officers():
     cluster = np.arange(6000, dtype=np.int32) % 40
     _, by_level = parts([0.0], cluster=cluster)
