@@ -7,6 +7,7 @@ import numpy as np
 import scipy
 
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.statistics.regression import area_under_curve
 
 # --------------------------------------------------------------------------------------------------------------------
 # Check of the direction of the decision: do columns with a known direction rank it as they should?
@@ -131,8 +132,7 @@ def auc(values: Floats, favourable: Bools, *, either_way: bool = True) -> float:
     good, bad = int(np.count_nonzero(favourable)), int(np.count_nonzero(~favourable))
     if min(good, bad) < LEAST:
         return np.nan
-    above = scipy.stats.rankdata(values)[favourable].sum() - good * (good + 1) / 2
-    area = float(above / (good * bad))
+    area = area_under_curve(values, favourable)
     return max(area, 1 - area if either_way else 0.5)
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
@@ -286,6 +287,15 @@ class _Point:
         p = logistic(self.index)
         residual = self.y - p if self.weight is None else self.weight * (self.y - p)
         return p, sums_of(x, residual), information(x, p, self.penalty, self.weight)
+
+
+def area_under_curve(scores: Floats, positive: Bools) -> float:
+    """Chance that a row with the positive outcome has the higher score ``(n,)``, ties as halves; NaN of one outcome."""
+    n = int(np.count_nonzero(positive))
+    if n in (0, len(positive)):
+        return math.nan
+    above = scipy.stats.rankdata(scores)[positive].sum() - n * (n + 1) / 2
+    return float(above / (n * (len(positive) - n)))
 
 
 def logistic(index: Floats) -> Floats:

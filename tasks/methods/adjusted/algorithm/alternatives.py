@@ -16,9 +16,9 @@ from typing import Any, Final, Literal
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.stats import rankdata
 
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.statistics.regression import area_under_curve
 
 Kind = Literal["base", "refit", "segments", "threshold"]
 FIT, CHOOSE, TELL = range(3)
@@ -225,7 +225,7 @@ class CandidateSearch:
             for of in self.pool.groups
             for g in of.judged()
         }
-        return Tried(candidate.number, auc(scores[rows], self.pool.good[rows]), ratios, cuts, reason)
+        return Tried(candidate.number, area_under_curve(scores[rows], self.pool.good[rows]), ratios, cuts, reason)
 
     def approved(self, candidate: Candidate, scores: Floats, cuts: Mapping[str, float]) -> Bools:
         """``(n,)`` decisions by the cuts."""
@@ -298,7 +298,7 @@ class CandidateSearch:
         low, high = np.percentile(ratios[1] - ratios[0], [tail, 100 - tail])
         plain = [d[member].mean() / d[~member].mean() for d in decided]
         tell = self.part == TELL
-        aucs = [auc(s[tell], self.pool.good[tell]) for s in scores]
+        aucs = [area_under_curve(s[tell], self.pool.good[tell]) for s in scores]
         approved = [self.approved(c, s, t.cuts)[tell] for (c, t), s in zip((base, chosen), scores, strict=True)]
         losses = [float((1 - self._base[tell])[of_part].sum()) for of_part in approved]
         return {
@@ -398,15 +398,6 @@ def parts_of(pool: Pool, rng: np.random.Generator) -> Ints:
         for which, some in enumerate(np.split(rows, ends)):
             part[some] = which
     return part
-
-
-def auc(scores: Floats, good: Bools) -> float:
-    """Chance that a row with a favourable outcome has the higher score; ties count half. NaN of one outcome."""
-    n, positive = len(good), int(good.sum())
-    if positive in (0, n):
-        return float("nan")
-    ranks = rankdata(scores)
-    return float((ranks[good].sum() - positive * (positive + 1) / 2) / (positive * (n - positive)))
 
 
 def _key(attribute: str, group: str) -> str:

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import chi2, norm, rankdata
+from scipy.stats import chi2, norm
 
 from tasks.methods.adjusted.algorithm.expected import Effect, Error, Rule, effect_on, error_of, rule_of
 from tasks.numerics.arrays import Bools, Floats, Ints, Matrix, Packed, some_columns_of
-from tasks.numerics.statistics.regression import fit_logit
+from tasks.numerics.statistics.regression import area_under_curve, fit_logit
 
 DEPENDS = 0.10
 """Below this p, over both groups by Bonferroni, missing depends on the decision: the hull has the weighted files."""
@@ -231,17 +231,10 @@ class Carriers:
             half = float(norm.isf(0.025)) * other.of_difference.se
             of_column = np.ascontiguousarray(self.base.x[either_side][:, places])
             x = np.column_stack([np.ones(len(of_column)), of_column])
-            auc = area(fit_logit(x, of_group[either_side].astype(np.float64), ridge=1e-3).fitted, of_group[either_side])
-            out[name] = Carrier(other.difference, other.difference - half, other.difference + half, auc)
+            member = of_group[either_side]
+            area = area_under_curve(fit_logit(x, member.astype(np.float64), ridge=1e-3).fitted, member)
+            out[name] = Carrier(other.difference, other.difference - half, other.difference + half, max(area, 1 - area))
         return out
-
-
-def area(score: Floats, member: Bools) -> float:
-    """Area under the ROC curve, in whichever direction."""
-    positive, negative = int(member.sum()), int((~member).sum())
-    ranks = float(rankdata(score)[member].sum())
-    value = (ranks - positive * (positive + 1) / 2) / (positive * negative)
-    return max(value, 1 - value)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -5,12 +5,14 @@ import math
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.metrics import roc_auc_score
 
 from schemas.terms import Kind
 from tasks.numerics.arrays import Column, Packed
 from tasks.numerics.encoding import Columns
 from tasks.numerics.statistics import regression
 from tasks.numerics.statistics.regression import (
+    area_under_curve,
     estimate,
     fit_logit,
     fitted,
@@ -229,3 +231,17 @@ def test_a_sequential_test_ends_with_its_draw():
     assert sequential_p(1.0, draws, 2) == 2 / 3
     assert list(draws) == [5.0]
     assert sequential_p(1.0, [], 2) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_area_under_the_curve_is_that_of_scikit_learn_and_turns_with_the_scores(seed):
+    rng = np.random.default_rng(seed)
+    scores, positive = rng.integers(0, 9, 200) / 9, rng.random(200) < 0.4
+    area = area_under_curve(scores, positive)
+    assert area == pytest.approx(roc_auc_score(positive, scores))
+    assert area_under_curve(-scores, positive) == pytest.approx(1 - area)
+    assert math.isnan(area_under_curve(scores, np.ones(200, dtype=bool)))
+
+
+def test_a_tie_of_scores_counts_half():
+    assert area_under_curve(np.array([1.0, 1, 1, 2]), np.array([False, True, False, True])) == 0.75

@@ -16,7 +16,6 @@ from tasks.methods.adjusted.algorithm.alternatives import (
     Groups,
     Pool,
     Tried,
-    auc,
     searched,
 )
 
@@ -201,15 +200,6 @@ def test_the_same_decisions_have_a_gain_of_exactly_zero(of: CandidateSearch, tri
     base = of.listed()[0]
     estimate = of.gain_of(of.pool.groups[0], 1, (base, tried[0]), (base, tried[0]))
     assert (estimate["gain"], estimate["low"], estimate["high"], estimate["auc"]) == (0, 0, 0, 0)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_area_under_the_curve_is_the_one_of_scikit_learn(seed: int) -> None:
-    from sklearn.metrics import roc_auc_score
-
-    rng = np.random.default_rng(seed)
-    scores, good = rng.integers(0, 9, 200) / 9, rng.random(200) < 0.4
-    assert auc(scores, good) == pytest.approx(roc_auc_score(good, scores))
 
 
 def test_rounding_of_scores_chooses_no_cuts() -> None:

@@ -15,7 +15,6 @@ from tasks.methods.adjusted.algorithm.expected import LimitRule, effect_on, rule
 from tasks.methods.adjusted.algorithm.parts import Split
 from tasks.methods.adjusted.algorithm.readings import (
     allowance,
-    area,
     p_of_dependence,
     undecided_rates,
     weights_of_complete,
@@ -260,11 +259,6 @@ def test_worst_cases_hold_whatever_the_files_hide():
     assert worst_of_undecided(0.1, 0.2, 0.3) == pytest.approx((0.02, 0.22))
 
 
-def test_the_area_of_a_column_that_ranks_the_other_way_is_the_same():
-    member = np.array([False, False, True, True])
-    assert area(np.array([1.0, 2.0, 3.0, 4.0]), member) == area(np.array([4.0, 3.0, 2.0, 1.0]), member) == 1.0
-
-
 def test_a_group_with_too_few_denials_has_a_reason_and_no_effect():
     files = lender(10)
     examined = only(replace(files, denied=files.denied & (files.group == 0)))
@@ -297,13 +291,9 @@ def test_complete_files_stand_for_those_of_their_side_and_decision():
     assert weights_of_complete(complete, outcome, sides) == pytest.approx([2, 2, 1.5, 1.5, 1.5, 1])
 
 
-def test_worst_cases_and_areas_by_hand():
+def test_worst_cases_by_hand():
     assert worst_of_missing(0.1, 0.2, 0.3) == pytest.approx((0.08 - 0.14, 0.08 + 0.06))
     assert worst_of_undecided(0.1, 0.2, 0.3) == pytest.approx((0.08 - 0.06, 0.08 + 0.14))
-    member = np.array([False, True, False, True])
-    assert area(np.array([1.0, 2, 3, 4]), member) == 0.75
-    assert area(np.array([1.0, 2, 3, 4]), ~member) == 0.75, "in whichever direction"
-    assert area(np.array([1.0, 1, 1, 2]), member) == 0.75, "a tie is half"
 
 
 def spoiled(seed, n=1200):
@@ -365,7 +355,7 @@ HELD = {
         "depends": 1.0,
         "terms": 0.0,
         "odds": 11580.916764,
-        "parts": 339.793437,
+        "parts": 339.920517,
         "carriers": 85.648672,
     },
     "rare denials": {
@@ -388,6 +378,6 @@ HELD = {
         "parts": 0.0,
         "carriers": 85.640307,
     },
-    "three groups": {"0": 198.823429, "1": 37099.635901},
+    "three groups": {"0": 198.823429, "1": 37098.457562},
     "a tiny group": {"0": 198.816417, "1": 21607.274983},
 }
