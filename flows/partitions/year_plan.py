@@ -322,7 +322,12 @@ def _around(sizes: Sequence[int], size: int) -> tuple[int, int]:
 
 @cache
 def yardstick_seconds() -> float:
-    """CPU seconds of a fixed piece of work of Python and NumPy on this machine: the least of five times."""
+    """The yardstick on this machine, timed once in a process."""
+    return timed_yardstick()
+
+
+def timed_yardstick() -> float:
+    """CPU seconds that a fixed piece of work of Python and NumPy takes now: the least of five times."""
     times = []
     for _ in range(5):
         began, values = time.process_time(), np.random.default_rng(1).random(200_000)

@@ -1,9 +1,9 @@
 """Holds the forecast of ``evenhand plan`` against lenders of several sizes, and writes the table that it ships with.
 
-A year is drawn, and lenders of it and all its rows are audited by data/audits/hmda.yaml, GCFN included. Each forecast
-is made twice: by the table, the shipped one or that which is written, and by the other lenders, as if the lake had
-their runs. Two of the sizes are not in the table: they tell how well it lies between sizes. One lender is audited with
-fewer groups and with fewer methods.
+A year is drawn, and lenders of it and all its rows are audited by data/audits/hmda.yaml, GCFN included, and all rows of
+a year ten times as large. Each forecast is made twice: by the table, the shipped one or that which is written, and by
+the other lenders, as if the lake had their runs. Two of the sizes are not in the table: they tell how well it lies
+between sizes. One lender is audited with fewer groups and with fewer methods.
 """
 
 import json
@@ -17,10 +17,10 @@ import yaml
 
 from flows.partitions.part_spec import spec_of_part
 from flows.partitions.partition_list import Listed, by_of, listing
-from flows.partitions.year_plan import BY_GROUP, Measured, Past, expected_cost, group_count, past_of, yardstick_seconds
+from flows.partitions.year_plan import BY_GROUP, Measured, Past, expected_cost, group_count, past_of
 from flows.runs.index import runs_of
 from research.bench import timed_scale as work
-from research.bench.timed_scale import YEAR
+from research.bench.timed_scale import YEAR, Yardsticks
 from research.benchmark import Bench, Room, Row, against, apart, row
 from schemas.audit.partition import ALL
 from schemas.audit.spec import AuditSpec
@@ -40,18 +40,17 @@ FOUR_GROUPS = "one attribute of four groups"
 FOUR = ("White", "Black", "Asian", "not available")
 MOST_OFF, MOST_OFF_BY_RUN = 0.30, 0.20
 BYTES_A_ROW = 2_500
+LARGER = 10
+"""How many times as many rows the large year has: samples and pools bound the work of its methods."""
 
 _run = partial(apart, "research.bench.timed_scale")
 
 
 def _lines(room: Room) -> Iterator[Row]:
     rows, place = room.rows or ROWS, room.place
-    Lake(place).require_space(rows * BYTES_A_ROW, "the benchmark")
-    file = work.write_spec(place, rows, gcfn=True)
-    _run("draw", place, rows)
-    added = ["data", "add", str(place / "year.txt"), "--year", str(YEAR), "--kind", "twin", "--geo", "nationwide"]
-    lake = Lake(place / "lake")
-    work.evenhand([*added, "--frozen", "2026-01-01", "--lake", str(lake.location)])
+    Lake(place).require_space((1 + LARGER) * rows * BYTES_A_ROW, "the benchmark")
+    yardsticks = Yardsticks()
+    file, lake = _drawn(place, rows)
     spec = validated(AuditSpec, yaml.safe_load(file.read_text(encoding="utf-8")))
     listed = listing(spec, YEAR, lake)
     chosen = _chosen([partition for partition in listed if partition.value != ALL])
@@ -60,17 +59,21 @@ def _lines(room: Room) -> Iterator[Row]:
         alone = Lake(place / "alone")
         work.share_vintages(Path(lake.location), Path(alone.location))
         of_all = at_once.submit(_filled, file, {}, [every], alone)
-        past = _filled(file, {}, chosen, lake)
+        of_large_year = at_once.submit(_of_large_year, place / "large", LARGER * rows)
+        past = _filled(file, {}, chosen, lake, yardsticks)
         in_full = {"by": {"column": work.LENDER, "minimum": by_of(spec).minimum, "full": True}}
-        full = _filled(file, {"name": f"{spec.name}-full", **in_full}, [chosen[at] for at in SHIPPED[:-1]], lake)
+        full = _filled(
+            file, {"name": f"{spec.name}-full", **in_full}, [chosen[at] for at in SHIPPED[:-1]], lake, yardsticks
+        )
         past |= of_all.result()
+        large_year = of_large_year.result()
     steps = [step.name for step in plan(spec_of_part(spec, YEAR, chosen[0], lake)).steps]
-    full_past = (*(full[chosen[at].value] for at in SHIPPED[:-1]), past[ALL])
+    full_past = (*(full[chosen[at].value] for at in SHIPPED[:-1]), past[ALL], large_year)
     short_past = tuple(past[chosen[at].value] for at in SHIPPED)
     share = round(every.usable / every.rows, 2)
     varied = {words: _varied(file, changes, chosen[VARIED], lake) for words, changes in _variants(file)}
     fixed = _fixed(spec, past[chosen[VARIED].value], *varied[FOUR_GROUPS])
-    table = Measured(yardstick_seconds(), group_count(spec), short_past, full_past, share, fixed)
+    table = Measured(yardsticks.median, group_count(spec), short_past, full_past, share, fixed)
     by = Measured.shipped()
     if target := room.options.get("--write"):
         Path(target).write_text(json.dumps(_rounded(table), indent=1) + "\n", encoding="utf-8")
@@ -81,9 +84,28 @@ def _lines(room: Room) -> Iterator[Row]:
         yield from _compared(spec, steps, run, [], "the table", MOST_OFF, by)
         yield from _compared(spec, steps, run, other_runs, "runs of other lenders", MOST_OFF_BY_RUN, by)
     full_spec = spec.model_copy(update={"by": None})
-    yield from _compared(full_spec, list(past[ALL].cpu_seconds), past[ALL], [], "the table, of all rows", MOST_OFF, by)
+    for words, run in (("of all rows", past[ALL]), (f"of {LARGER} times the rows", large_year)):
+        yield from _compared(full_spec, list(run.cpu_seconds), run, [], f"the table, {words}", MOST_OFF, by)
     for words, (of, run) in varied.items():
         yield from _compared(of, list(run.cpu_seconds), run, [], f"the table, {words}", MOST_OFF, by)
+
+
+def _drawn(place: Path, rows: int) -> tuple[Path, Lake]:
+    """A year drawn and added to a lake of its own, and the spec that audits it."""
+    place.mkdir(exist_ok=True)
+    file, lake = work.write_spec(place, rows, gcfn=True), Lake(place / "lake")
+    _run("draw", place, rows)
+    added = ["data", "add", str(place / "year.txt"), "--year", str(YEAR), "--kind", "twin", "--geo", "nationwide"]
+    work.evenhand([*added, "--frozen", "2026-01-01", "--lake", str(lake.location)])
+    return file, lake
+
+
+def _of_large_year(place: Path, rows: int) -> Past:
+    """What all rows of a year take."""
+    file, lake = _drawn(place, rows)
+    spec = validated(AuditSpec, yaml.safe_load(file.read_text(encoding="utf-8")))
+    every = [partition for partition in listing(spec, YEAR, lake) if partition.value == ALL]
+    return _filled(file, {}, every, lake)[ALL]
 
 
 def _varied(file: Path, changes: dict[str, Any], lender: Listed, lake: Lake) -> tuple[AuditSpec, Past]:
@@ -115,13 +137,16 @@ def _variants(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     yield FOUR_GROUPS, {"name": "four-groups", **of_race}
 
 
-def _filled(file: Path, changes: dict[str, Any], of: Sequence[Listed], lake: Lake) -> dict[str, Past]:
+def _filled(
+    file: Path, changes: dict[str, Any], of: Sequence[Listed], lake: Lake, yardsticks: Yardsticks | None = None
+) -> dict[str, Past]:
     """Audits partitions by the spec with some keys changed; what each took, by its value."""
     document = yaml.safe_load(file.read_text(encoding="utf-8")) | changes
     own_file = file.with_name(f"{document['name']}.yaml")
     own_file.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
     values = [word for partition in of for word in ("--by-value", partition.value)]
-    work.evenhand(["backfill", str(own_file), "--years", str(YEAR), *values, "--lake", str(lake.location)])
+    look = yardsticks.look if yardsticks else None
+    work.evenhand(["backfill", str(own_file), "--years", str(YEAR), *values, "--lake", str(lake.location)], look=look)
     return {run.value: past_of(lake, run) for run in runs_of(lake, document["name"])}
 
 

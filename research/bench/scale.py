@@ -13,16 +13,14 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from math import inf
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 import yaml
 
-from flows.partitions.year_plan import Measured, expected_cost, expected_steps, yardstick_seconds
+from flows.partitions.year_plan import Measured, expected_cost, expected_steps
 from research.bench import timed_scale as work
-from research.bench.timed_scale import QUICK, YEAR, Kill, Partition, Told, chain, cluster, makespan, year
+from research.bench.timed_scale import QUICK, YEAR, Kill, Partition, Told, Yardsticks, chain, cluster, makespan, year
 from research.benchmark import Bench, Room, Row, against, apart, at_most, row, timed_row
 from schemas.audit.partition import ALL
 from schemas.audit.spec import AuditSpec
@@ -117,9 +115,7 @@ class Journal:
     audited: dict[Path, int] = field(default_factory=dict)
     """Rows by the record of the run."""
     added: Told | None = None
-    yardsticks: list[float] = field(default_factory=list)
-    """CPU seconds of the yardstick, beside the workers, once a minute."""
-    timed: float = -inf
+    yardsticks: Yardsticks = field(default_factory=Yardsticks)
     written: float = 0.0
     kept: int = 0
 
@@ -132,13 +128,11 @@ class Journal:
     @property
     def slowness(self) -> float:
         """CPU time of this machine during the back-fill in times that of the machine of the shipped costs."""
-        return median(self.yardsticks or [yardstick_seconds()]) / Measured.shipped().yardstick_seconds
+        return self.yardsticks.median / Measured.shipped().yardstick_seconds
 
     def look(self) -> None:
         """Show how many rows are audited; time the yardstick and write rows of the partitions once a minute at most."""
-        if time.monotonic() - self.timed > KEPT_EVERY_S:
-            self.yardsticks.append(yardstick_seconds())
-            self.timed = time.monotonic()
+        self.yardsticks.look()
         for manifest in {*self.settings.lake.glob("runs/*/manifest.json")} - {*self.audited}:
             self.audited[manifest] = work.rows_of(manifest)
         stepped(ROWS_AUDITED, sum(self.audited.values()), self.settings.rows_of_partitions)

@@ -13,7 +13,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import duckdb
@@ -23,7 +25,7 @@ import pyarrow as pa
 import yaml
 
 from flows.partitions.attempts import YearState
-from flows.partitions.year_plan import Past, expected_steps
+from flows.partitions.year_plan import Past, expected_steps, timed_yardstick
 from research.benchmark import answer, peak_mb, timed
 from research.figures import shipped
 from schemas.audit.partition import ALL
@@ -424,6 +426,30 @@ def write_spec(place: Path, rows: int, *, gcfn: bool) -> Path:
     file = place / SPEC
     file.write_text(yaml.safe_dump(spec, sort_keys=False), encoding="utf-8")
     return file
+
+
+YARDSTICK_EVERY_S = 60
+
+
+@dataclass
+class Yardsticks:
+    """The yardstick beside commands at work: how fast a machine is changes with what else it does."""
+
+    seconds: list[float] = field(default_factory=list)
+    """CPU seconds of each time."""
+    timed: float = -inf
+    """When the last one was, of the monotonic clock."""
+
+    def look(self) -> None:
+        """Time it, once a minute at most."""
+        if time.monotonic() - self.timed > YARDSTICK_EVERY_S:
+            self.seconds.append(timed_yardstick())
+            self.timed = time.monotonic()
+
+    @property
+    def median(self) -> float:
+        """CPU seconds in the middle; as they are now without one."""
+        return median(self.seconds or [timed_yardstick()])
 
 
 def evenhand(
