@@ -1,6 +1,7 @@
 """Memory that an audit may take, and the cost of a stage run."""
 
 import ctypes
+import gc
 import os
 import re
 import resource
@@ -121,8 +122,14 @@ _SAMPLE_SECONDS = 0.2
 """Between two looks at processes that the stage started; one takes less than half a millisecond."""
 
 
+_LARGE_MB = 1_000
+"""From so much on a process looks for circles of objects that nothing else holds: some keep tables of a whole year."""
+
+
 def return_freed() -> None:
     """Return to the system what was freed and the allocators of C and of Arrow keep for their process."""
+    if _resident_mb(os.getpid()) > _LARGE_MB:
+        gc.collect()
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):  # another C library than glibc has no such function
         ctypes.CDLL(None).malloc_trim(0)

@@ -1,9 +1,11 @@
 """What a stage run is said to have cost: its own peak of memory, CPU time of threads and children, its threads."""
 
+import gc
 import os
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -39,6 +41,30 @@ def test_the_peak_is_the_stages_own_and_not_that_of_the_process() -> None:
 
 
 @linux
+@pytest.mark.parametrize(("least", "is_gone"), [(0, True), (10**6, False)])
+def test_a_large_process_lets_go_of_circles_before_a_stage(
+    least: int, *, is_gone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small ones wait for Python's own collector, which takes no time then."""
+    monkeypatch.setattr(resources, "_LARGE_MB", least)
+    gc.collect()
+    gc.disable()
+    circle = Circle()
+    circle.itself, table = circle, weakref.ref(circle)
+    del circle
+    try:
+        with measured():
+            assert (table() is None) is is_gone
+    finally:
+        gc.enable()
+
+
+class Circle:
+    """What holds itself."""
+
+    itself: "Circle"
+
+
 def test_where_the_peak_cannot_be_reset_it_is_the_processes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: pytest.TempPathFactory
 ) -> None:
