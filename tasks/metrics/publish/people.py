@@ -108,9 +108,15 @@ class Records:
 
 
 def _groups(memberships: pa.Table, ids: "pd.Index[Any]", names: Sequence[str]) -> "pd.DataFrame":
-    own_memberships = memberships.filter(pc.is_in(memberships["row_id"], value_set=pa.array(ids, pa.string())))
-    wide = own_memberships.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group")
-    return wide.reindex(index=ids, columns=list(names))
+    """Group by attribute; null of a record without one. A pivot of a large file takes gigabytes."""
+    import pandas as pd
+
+    wanted, groups = pa.array(ids, pa.string()), dict[str, Any]()
+    for name in names:
+        of_attribute = memberships.filter(pc.equal(memberships["protected_attribute"], name)).combine_chunks()
+        place = pc.index_in(wanted, value_set=of_attribute["row_id"])
+        groups[name] = of_attribute["group"].take(place).to_numpy()
+    return pd.DataFrame(groups, index=ids, columns=list(names), dtype=object)
 
 
 def _lines(tables: SourceTables, applications: "pd.DataFrame", features: list[str]) -> "pd.DataFrame":
