@@ -131,6 +131,8 @@ _OF_QUERIES: Final = ("detect gcfn",)
 """Steps that query ``sampling.queries`` applicants outside the reference group at most, about half of the rows."""
 _OF_POOL: Final = ("detect cst", "detect cec")
 """Steps that compare with ``sampling.pool_rows`` rows at most."""
+SAMPLED: Final = frozenset({*_OF_GRAPH, *_OF_QUERIES, *_OF_POOL})
+"""Steps whose time a sample bounds: of more rows than are sampled, a run tells nothing of an audit without."""
 _DRAWS: Final = 5
 _STEEPEST: Final = 1.5
 """Exponent of rows beyond the sizes of the table, at most."""

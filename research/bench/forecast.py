@@ -9,6 +9,7 @@ between sizes. One lender is audited with fewer groups and with fewer methods.
 import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import yaml
 
 from flows.partitions.part_spec import spec_of_part
 from flows.partitions.partition_list import Listed, by_of, listing
-from flows.partitions.year_plan import BY_GROUP, Measured, Past, expected_cost, group_count, past_of
+from flows.partitions.year_plan import BY_GROUP, SAMPLED, Measured, Past, expected_cost, group_count, past_of
 from flows.runs.index import runs_of
 from research.bench import timed_scale as work
 from research.bench.timed_scale import YEAR, Yardsticks
@@ -68,7 +69,9 @@ def _lines(room: Room) -> Iterator[Row]:
         past |= of_all.result()
         large_year = of_large_year.result()
     steps = [step.name for step in plan(spec_of_part(spec, YEAR, chosen[0], lake)).steps]
-    full_past = (*(full[chosen[at].value] for at in SHIPPED[:-1]), past[ALL], large_year)
+    unsampled = {step: seconds for step, seconds in large_year.cpu_seconds.items() if step not in SAMPLED}
+    beyond = replace(large_year, cpu_seconds=unsampled)
+    full_past = (*(full[chosen[at].value] for at in SHIPPED[:-1]), past[ALL], beyond)
     short_past = tuple(past[chosen[at].value] for at in SHIPPED)
     share = round(every.usable / every.rows, 2)
     varied = {words: _varied(file, changes, chosen[VARIED], lake) for words, changes in _variants(file)}
