@@ -132,7 +132,7 @@ _OF_QUERIES: Final = ("detect gcfn",)
 _OF_POOL: Final = ("detect cst", "detect cec")
 """Steps that compare with ``sampling.pool_rows`` rows at most."""
 SAMPLED: Final = frozenset({*_OF_GRAPH, *_OF_QUERIES, *_OF_POOL})
-"""Steps whose time a sample bounds: of more rows than are sampled, a run tells nothing of an audit without."""
+"""Steps with time that a sample bounds: of more rows a run says nothing about an audit without a sample."""
 _DRAWS: Final = 5
 _STEEPEST: Final = 1.5
 """Exponent of rows beyond the sizes of the table, at most."""
@@ -322,12 +322,6 @@ def _around(sizes: Sequence[int], size: int) -> tuple[int, int]:
     return max(high - 1, 0), max(high, 0)
 
 
-@cache
-def yardstick_seconds() -> float:
-    """The yardstick on this machine, timed once in a process."""
-    return timed_yardstick()
-
-
 def timed_yardstick() -> float:
     """CPU seconds that a fixed piece of work of Python and NumPy takes now: the least of five times."""
     times = []
@@ -337,6 +331,10 @@ def timed_yardstick() -> float:
         sum(number & 7 for number in range(200_000))
         times.append(time.process_time() - began)
     return min(times)
+
+
+yardstick_seconds = cache(timed_yardstick)
+"""The same, timed once in a process."""
 
 
 def group_count(spec: AuditSpec) -> int:

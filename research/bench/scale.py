@@ -50,7 +50,7 @@ WORKERS = (2, 16)
 MOST_HOURS = {2: 8, 16: 2}
 """A night, and two hours."""
 REFERENCE_S = 0.0075
-"""CPU seconds of the yardstick on the machine whose hours they are."""
+"""CPU seconds of the yardstick on the machine that the hours are asked of."""
 SOME_USABLE = 0.74
 """Share of the drawn rows with a decision, about."""
 KEPT_EVERY_S = 60

@@ -433,7 +433,7 @@ YARDSTICK_EVERY_S = 60
 
 @dataclass
 class Yardsticks:
-    """The yardstick beside commands at work: how fast a machine is changes with what else it does."""
+    """The yardstick while commands run: the speed of a machine changes with what else it does."""
 
     seconds: list[float] = field(default_factory=list)
     """CPU seconds of each time."""

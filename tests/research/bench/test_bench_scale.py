@@ -96,14 +96,14 @@ def test_the_longest_chain_follows_the_steps_that_wait() -> None:
 
 
 def test_real_years_are_all_their_rows_and_end_with_their_longest_task(settings: scale.Asked) -> None:
-    every = partition(1_000_000, 1_000.0, "all")
+    every = partition(2_000_000, 1_000.0, "all")  # more than the shipped table has: time grows as rows do
     added = work.Told("", 1.0, 20.0, 500.0)
     measured = [partition(1_000, 10.0), partition(100_000, 400.0), every]
     rows = {line["what"]: line for line in scale._estimated(settings, measured, added, 1_440.0, 2.0)}
-    growth = 16_080_210 / 2_000_000
-    assert rows["2022: longest audit"]["cpu_s"] == pytest.approx(1_000 * growth + 10, rel=1e-4)  # 10 a partition beside
+    growth, of_all = 16_080_210 / 2_000_000, 16_080_210 / 4_000_000
+    assert rows["2022: longest audit"]["cpu_s"] == pytest.approx(1_000 * of_all + 10, rel=1e-4)  # 10 a partition beside
     assert rows["2022: longest audit"]["found"].startswith("`all`, ")
-    assert rows["2022: critical path"]["cpu_s"] == pytest.approx((20 + 800) * growth, rel=1e-4)
+    assert rows["2022: critical path"]["cpu_s"] == pytest.approx(20 * growth + 800 * of_all, rel=1e-4)
     assert "stages of `all` (ingest, adjust)" in rows["2022: critical path"]["found"]
     total, two = rows["2022: every task"], rows["2022: on 2 workers"]
     assert two["seconds"] == pytest.approx((total["cpu_s"] + 20 * growth) / 2, rel=0.01)
